@@ -8,6 +8,14 @@ load volume_helpers
 load csi_service_helpers
 bats_require_minimum_version 1.5.0
 
+setup_file() {
+        csi_clients_begin
+}
+
+teardown_file() {
+        csi_clients_end
+}
+
 setup() {
         csi_begin
 }

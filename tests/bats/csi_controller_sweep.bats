@@ -13,6 +13,14 @@ load sweep_helpers
 load csi_sweep_helpers
 bats_require_minimum_version 1.5.0
 
+setup_file() {
+        csi_clients_begin
+}
+
+teardown_file() {
+        csi_clients_end
+}
+
 setup() {
         csi_begin
         node_setup

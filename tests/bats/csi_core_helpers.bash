@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# A CSI driver whose programs are the test's: each waits until the test lets it go, and answers what the test wants. After `load helpers`.
+# A CSI driver whose programs are the test's: each waits until the test lets it go, and answers what the test wants. After `load helpers`;
+# setup_file() and teardown_file() call csi_clients_begin and csi_clients_end.
+
+load "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/csi_clients"
 
 RAW=$BATS_TEST_DIRNAME/../tools/csi_raw.py
 WIRE=$BATS_TEST_DIRNAME/../tools/csi_wire.py
@@ -124,13 +127,11 @@ core_stop() {
 
 # raw SCENARIO [ARGUMENT], wire SCENARIO [ARGUMENT...]: what came back, in output.
 raw() {
-        bed_command="csi_raw.py $*" status=0 stderr=''
-        output=$(timeout 200 "$RAW" "$CSI_SOCKET" "$@" 2>&1) || status=$?
+        csi_client csi_raw "$CSI_SOCKET" "$@"
 }
 
 wire() {
-        bed_command="csi_wire.py $*" status=0 stderr=''
-        output=$(timeout 200 "$WIRE" "$CSI_SOCKET" "$@" 2>&1) || status=$?
+        csi_client csi_wire "$CSI_SOCKET" "$@"
 }
 
 # still_answers: a call of another client.

@@ -9,6 +9,14 @@ bats_require_minimum_version 1.5.0
 MEMORY_KB=6144 # resident at most, where requests are small
 TIME_MS=3000   # of the processor
 
+setup_file() {
+        csi_clients_begin
+}
+
+teardown_file() {
+        csi_clients_end
+}
+
 setup() {
         bed_setup
         core_setup

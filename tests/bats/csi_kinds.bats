@@ -19,11 +19,13 @@ load csi_kubelet_helpers
 bats_require_minimum_version 1.5.0
 
 setup_file() {
+        csi_clients_begin
         nfs_server_begin
 }
 
 teardown_file() {
         nfs_server_end
+        csi_clients_end
 }
 
 setup() {

@@ -13,6 +13,14 @@ load csi_kubelet_helpers
 load kubelet_helpers
 bats_require_minimum_version 1.5.0
 
+setup_file() {
+        csi_clients_begin
+}
+
+teardown_file() {
+        csi_clients_end
+}
+
 setup() {
         csi_begin
         CSI_CLIENT_OPTIONS=(--fresh)

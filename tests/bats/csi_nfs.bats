@@ -11,12 +11,19 @@ load csi_service_helpers
 load csi_node_helpers
 bats_require_minimum_version 1.5.0
 
+setup_file() {
+        csi_clients_begin
+}
+
+teardown_file() {
+        csi_clients_end
+}
+
 setup() {
         bed_setup
         core_setup
         has_python_modules grpc_tools || skip "no python3-grpcio-tools"
         KUBELET=$BATS_TEST_TMPDIR/kubelet CSI_IN='' CSI_OUT='' CSI_CLIENT_OPTIONS=()
-        export CSI_DESCRIPTORS=${BATS_FILE_TMPDIR:-$BATS_TEST_TMPDIR}/csi.descriptors
         make_program volume-create '{"status": "Success", "volume": {"name": "data", "type": "nfs"}}'
         node_setup
         CAPABILITY='{"mount": {}, "access_mode": {"mode": "MULTI_NODE_MULTI_WRITER"}}'

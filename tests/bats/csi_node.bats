@@ -10,6 +10,14 @@ load csi_node_helpers
 load raw_helpers
 bats_require_minimum_version 1.5.0
 
+setup_file() {
+        csi_clients_begin
+}
+
+teardown_file() {
+        csi_clients_end
+}
+
 setup() {
         csi_begin
         node_setup

@@ -3,7 +3,10 @@
 # shellcheck disable=SC2119,SC2120 # arguments may be left out
 # A running CSI driver, and calls of it by the client tests/tools/csi.py, one process for all calls of a test.
 #
-# After `load helpers`, `load driver_helpers` and `load volume_helpers`, whose setup and teardown csi_begin and csi_end are, too.
+# After `load helpers`, `load driver_helpers` and `load volume_helpers`, whose setup and teardown csi_begin and csi_end are, too; setup_file() and
+# teardown_file() call csi_clients_begin and csi_clients_end.
+
+load "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/csi_clients"
 
 CSI_CLIENT=$BATS_TEST_DIRNAME/../tools/csi.py
 NODE_ID=node-under-test
@@ -30,7 +33,6 @@ csi_setup() {
         needs csi-driver
         has_python_modules grpc grpc_tools || skip "no python3-grpcio and python3-grpc-tools"
         CSI_SOCKET=$BATS_TEST_TMPDIR/csi.sock CSI_PID='' CSI_IN='' CSI_OUT='' CSI_CLIENT_OPTIONS=()
-        export CSI_DESCRIPTORS=${BATS_FILE_TMPDIR:-$BATS_TEST_TMPDIR}/csi.descriptors
         csi_start
 }
 
@@ -64,14 +66,15 @@ csi_stop() {
 
 csi_connect() {
         [[ -z $CSI_IN ]] || return 0
-        coproc CSI_PROCESS { exec "$CSI_CLIENT" "${CSI_CLIENT_OPTIONS[@]}" "$CSI_SOCKET" - 2>"$BATS_TEST_TMPDIR/client.err" 3>&-; }
-        exec {CSI_IN}>&"${CSI_PROCESS[1]}" {CSI_OUT}<&"${CSI_PROCESS[0]}"
+        csi_client_begin in csi "${CSI_CLIENT_OPTIONS[@]}" "$CSI_SOCKET" - || return 1
+        exec {CSI_IN}>"$CLIENT/in" {CSI_OUT}<"$CLIENT/out"
+        IFS= read -r -t 120 CSI_PROCESS_PID <&"$CSI_OUT"
 }
 
 csi_hang_up() {
         exec {CSI_IN}>&- {CSI_OUT}<&-
-        [[ -z ${CSI_PROCESS_PID:-} ]] || kill "$CSI_PROCESS_PID" 2>/dev/null || : # bash forgets it when it has ended
-        CSI_IN='' CSI_OUT=''
+        [[ -z ${CSI_PROCESS_PID:-} ]] || kill "$CSI_PROCESS_PID" 2>/dev/null || :
+        CSI_IN='' CSI_OUT='' CSI_PROCESS_PID=''
 }
 
 # csi METHOD [JSON]: a call; sets code ("OK", "NOT_FOUND"), json (the reply) or message.
@@ -81,7 +84,7 @@ csi() {
         bed_command="$1 $request" status=0 stderr='' output='' json='' message=''
         printf '%s %s\n' "$1" "${request//$'\n'/ }" >&"$CSI_IN"
         if ! IFS= read -r -t 120 line <&"$CSI_OUT"; then
-                code=NONE stderr=$(<"$BATS_TEST_TMPDIR/client.err")
+                code=NONE stderr=$(<"$CLIENT/err")
                 return 0
         fi
         code=${line%% *} output=${line#* }

@@ -6,6 +6,14 @@ load helpers
 load csi_core_helpers
 bats_require_minimum_version 1.5.0
 
+setup_file() {
+        csi_clients_begin
+}
+
+teardown_file() {
+        csi_clients_end
+}
+
 setup() {
         bed_setup
         core_setup

@@ -11,6 +11,14 @@ load sweep_helpers
 load id_mappable_helpers
 bats_require_minimum_version 1.5.0
 
+setup_file() {
+        csi_clients_begin
+}
+
+teardown_file() {
+        csi_clients_end
+}
+
 setup() {
         bed_setup
         driver_setup

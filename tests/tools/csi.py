@@ -29,6 +29,7 @@ sys.modules['grpc.aio'] = types.ModuleType('grpc.aio')  # asyncio, unused here, 
 import grpc  # noqa: E402
 from google.protobuf import descriptor_pb2, descriptor_pool, json_format, message_factory
 
+POOL = None  # with all messages, where they have been loaded before (csi_clients.py)
 SOURCE = os.path.join(os.path.dirname(os.path.realpath(__file__)), '../../src/csi')
 PROTOS = ['csi.proto', 'registration.proto']
 # Each method of a service has the messages METHODRequest and METHODResponse; registration.proto has names of its own.
@@ -82,7 +83,7 @@ def find_method(method):
 class Client:
     def __init__(self, options):
         self.options = options
-        self.factory = message_factory.MessageFactory(load_descriptors(options.descriptors))
+        self.factory = message_factory.MessageFactory(POOL or load_descriptors(options.descriptors))
         self.pool = self.factory.pool
         self.channel = None if options.fresh else self.connect()
         self.metadata = [tuple(pair.split('=', 1)) for pair in options.metadata]
@@ -141,4 +142,5 @@ def main():
     return 0
 
 
-sys.exit(main())
+if __name__ == '__main__':
+    sys.exit(main())
