@@ -65,6 +65,7 @@ teardown() {
         mutated nfs 's/volumeHandle: .*/volumehandle: web/' "'volumeHandle' is a required property"
         mutated nfs 's/storage: 100Gi/storage: 100GiB/' "does not match"
         mutated nfs 's/^  name: shared/&\n  name: twice/' "name is repeated"
+        mutants_are_noticed
 }
 
 @test "the kustomization has every manifest but that of the container, and none of the examples" {

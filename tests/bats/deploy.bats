@@ -64,6 +64,7 @@ daemonset() {
         mutated daemonset 's/serviceAccountName: .*/serviceAccountName: other/' "no service account other"
         mutated daemonset 's/readOnlyRootFilesystem/readonlyRootFilesystem/' "unknown field readonlyRootFilesystem"
         mutated daemonset 's/mountPath: \/host/mountPath: host/' "is not an absolute path"
+        mutants_are_noticed
 }
 
 # bats test_tags=text

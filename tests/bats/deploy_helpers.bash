@@ -3,6 +3,8 @@
 # What deploy/ has: manifests, and units of systemd. After `load helpers`; DEPLOY is the directory, CHECK the program that checks manifests,
 # MANIFESTS the files of one cluster.
 
+mutants=() complaints=() # of a test
+
 # check_manifests FILE...: what is wrong with them in output.
 check_manifests() {
         bed_command="${CHECK##*/} $*"
@@ -15,20 +17,26 @@ documents() {
         /usr/bin/python3 "$FLEXGRAFT_REPO/tests/tools/check-manifests.py" --json "$1" | jq -c ".[] | ${2:-.}"
 }
 
-# mutated NAME SED TEXT: with that change to the manifest NAME.yaml, the complaint is TEXT.
+# mutated NAME SED TEXT: mutants_are_noticed expects the complaint TEXT when the manifest NAME.yaml has that change.
 mutated() {
-        local name=$1 change=$2 text=$3 dir=$BATS_TEST_TMPDIR/mutated
-        rm -rf "$dir"
-        mkdir "$dir"
+        local dir=$BATS_TEST_TMPDIR/mutated/${#mutants[@]}
+        mkdir -p "$dir"
         cp "${MANIFESTS[@]}" "$dir/"
-        cp "$dir/$name.yaml" "$BATS_TEST_TMPDIR/before"
-        sed -i "$change" "$dir/$name.yaml"
-        ! cmp -s "$dir/$name.yaml" "$BATS_TEST_TMPDIR/before" || { echo "no change: $change"; return 1; }
-        check_manifests "$dir"/*.yaml
-        [[ $status == 1 && $output == *"$text"* ]] && return
-        echo "expected for $change: $text"
-        show_last
-        return 1
+        sed -i "$2" "$dir/$1.yaml"
+        mutants+=("$1: $2") complaints+=("$3")
+        ! cmp -s "$dir/$1.yaml" "$(printf '%s\n' "${MANIFESTS[@]}" | grep "/$1\.yaml\$")" || { echo "no change: $2"; return 1; }
+}
+
+# mutants_are_noticed: each is, by its complaint.
+mutants_are_noticed() {
+        local i said dirs=("${!mutants[@]}")
+        /usr/bin/python3 "$FLEXGRAFT_REPO/tests/tools/check-each.py" "$CHECK" "${dirs[@]/#/$BATS_TEST_TMPDIR/mutated/}"
+        for i in "${dirs[@]}"; do
+                said=$(<"$BATS_TEST_TMPDIR/mutated/$i.said")
+                [[ $(<"$BATS_TEST_TMPDIR/mutated/$i.status") == 1 && $said == *"${complaints[i]}"* ]] && continue
+                printf 'expected for %s: %s\nit is: %s\n' "${mutants[i]}" "${complaints[i]}" "$said"
+                return 1
+        done
 }
 
 # unit_value UNIT KEY: its values, one on a line.

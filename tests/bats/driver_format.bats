@@ -23,8 +23,8 @@ poke() {
 
 # content_of DEVICE: sums of its first and last 16 MiB.
 content_of() {
-        head -c 16777216 "$1" | sha256sum
-        tail -c 16777216 "$1" | sha256sum
+        head -c 16777216 "$1" | cksum
+        tail -c 16777216 "$1" | cksum
 }
 
 # refuses_to_format [TEXT...]: the block volume of $DEVICE fails to be staged, the message says so, and no byte of the device changes.
@@ -312,7 +312,7 @@ check_type() {
                 edit_record disk ".formatting = \"$(block_identity "$DEVICE")\""
                 printf '\x80\x00\x00\x00\x83\x00\x00\x00\x00\x08\x00\x00\x00\x10\x00\x00' | poke 446
                 printf '\x55\xaa' | poke 510
-                before=$(sha256sum <"$DEVICE")
+                before=$(cksum <"$DEVICE")
                 if [[ $verb == mountdevice ]]; then
                         make_dir "$(global_dir disk)"
                         call mountdevice "$(global_dir disk)" "$DEVICE" "${SPECS[disk]}"
@@ -320,7 +320,7 @@ check_type() {
                         rmdir "$(global_dir disk)"
                 fi
                 kubelet_detach disk
-                is "$(sha256sum <"$DEVICE")" "$before" "sum of the device"
+                is "$(cksum <"$DEVICE")" "$before" "sum of the device"
         done
         assert_nothing_left
 }
@@ -463,10 +463,10 @@ with_instead() {
         make_device ext4
         debugfs -w -R 'set_super_value state 0' "$DEVICE" 2>/dev/null
         local before
-        before=$(sha256sum <"$DEVICE")
+        before=$(cksum <"$DEVICE")
         up_block disk @readwrite=ro
         is "$(<"$(pod_dir disk)/file")" "from the device"
         lifecycle_down disk
-        is "$(sha256sum <"$DEVICE")" "$before" "sum of the device"
+        is "$(cksum <"$DEVICE")" "$before" "sum of the device"
         assert_nothing_left
 }

@@ -33,7 +33,7 @@ def size(text):
     return float(text)
 
 
-class UniqueKeys(yaml.SafeLoader):
+class UniqueKeys(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
     """A key that is repeated in a mapping is refused; PyYAML takes the last."""
 
     def construct_mapping(self, node, deep=False):

@@ -282,7 +282,7 @@ def main(paths):
             check_pod(template["spec"], where, claims)
 
 
-class UniqueKeys(yaml.SafeLoader):
+class UniqueKeys(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
     """A key that is repeated in a mapping is refused; PyYAML takes the last."""
 
     def construct_mapping(self, node, deep=False):
