@@ -24,13 +24,11 @@ static int begin(int argc, char **argv, struct error *error)
 static const struct program program = {
         .usage = { .name = NAME,
                    .arguments = "VOLUME DIRECTORY [-fnsvrw] [-o OPTIONS]",
-                   .about =
-                           "Mount a volume of volume-create, by its name, on a directory of this node: mount(8) runs "
-                           "this program for \"mount -t flexgraft VOLUME DIRECTORY\", and fstab(5) and systemd do by "
-                           "that. The volume is attached, and gets a filesystem if it is blank. umount(8) detaches it "
-                           "after its last use.\n"
-                           "OPTIONS are those of every mount (ro, noatime, nosuid, ...), remount, which changes these, "
-                           "x-*, and:",
+                   .about = "Mount a volume of volume-create, by its name, on a directory of this node: mount(8) runs "
+                            "this program for \"mount -t flexgraft VOLUME DIRECTORY\", and fstab(5) and systemd do by "
+                            "that. The volume is attached, and gets a filesystem if it is blank. umount(8) detaches it "
+                            "after its last use.\n"
+                            "OPTIONS are those of every mount (ro, noatime, nosuid, ...), x-*, and:",
                    .examples = "  subdir=PATH           mount a directory of the volume in place of its root\n"
                                "  create=SIZE           make the volume if there is none\n"
                                "  pool=NAME             where it is made\n"
@@ -38,6 +36,7 @@ static const struct program program = {
                                "  fstype=TYPE           of a blank volume: ext4, xfs or btrfs\n"
                                "  idmap=ID:SHOWN:COUNT  show owners ID and on of the volume as SHOWN and on\n"
                                "  owner=UID:GID         give the mounted directory this owner\n"
+                               "  remount               change the attributes of the mount that is there\n"
                                "\n"
                                "Example:\n"
                                "  mount -t flexgraft db /mnt/db -o noatime\n\n",
