@@ -78,7 +78,7 @@ LDFLAGS_ALL := -Wl,--gc-sections -Wl,--as-needed -Wl,-z,relro,-z,now $(LDFLAGS)
 # Static programs start fastest: process start is most of what a helper costs.
 ifdef SANITIZE
 CPPFLAGS_ALL += -DSANITIZE
-CFLAGS_ALL += -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+CFLAGS_ALL += -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 LDFLAGS_ALL += -fsanitize=address,undefined
 else ifdef FUZZ
 CPPFLAGS_ALL += -DSANITIZE
