@@ -471,6 +471,7 @@ remounts() {
                 mount_type "$type" "$POINT" -o "fstype=$type"
                 ends_with 0
                 is "$(shown FSTYPE) $(user_options)" "$type helper=flexgraft"
+                is "$(shown SOURCE)" "$([[ $type == btrfs ]] && loops_of_test || echo "$type")"
                 umount_type "$POINT"
                 ends_with 0
                 is_away "$type"
@@ -484,6 +485,8 @@ remounts() {
         mount_type files "$POINT"
         ends_with 0
         is "$(users files 'map(.mount)')" "[\"$NODE\"]"
+        is "$(shown SOURCE,FSTYPE)" "$(findmnt --noheadings --raw --nofsroot --output SOURCE,FSTYPE --target "$BATS_TEST_TMPDIR/srv/tree" | sed "s|[^ ]*|&[$(shown FSROOT)]|")"
+        [[ $(shown FSROOT) == */tree/files ]]
         helper volume-delete '{"name": "files"}'
         assert_failure
         umount_type "$POINT"
