@@ -8,14 +8,14 @@
 
 static const struct program program = {
         .usage = { .name = "remap-mount",
-                   .about =
-                           "Mount a directory of this node on another one, as a filesystem that container runtimes can "
-                           "id-map, each mount with a map of its own, also where the directory's filesystem cannot be "
-                           "id-mapped, as NFS. remap-daemon serves it until the last mount of it is gone: umount "
-                           "TARGET. It needs Linux 6.12.\n",
+                   .about = "Mount a directory of this node, or an export of an NFS server, on a directory as a "
+                            "filesystem that container runtimes can id-map, each mount with a map of its own, also "
+                            "where the source's filesystem cannot be id-mapped, as NFS. remap-daemon serves it until "
+                            "the last mount of it is gone: umount TARGET. It needs Linux 6.12.\n",
                    .schema = &mappable_schema,
-                   .examples = "Example:\n"
-                               "  remap-mount '{\"source\": \"/srv/shared\", \"target\": \"/srv/mappable\"}'\n" },
+                   .examples = "Examples:\n"
+                               "  remap-mount '{\"source\": \"/srv/shared\", \"target\": \"/srv/mappable\"}'\n"
+                               "  remap-mount nfs:server:/export /srv/mappable --options vers=4.2\n" },
         .privileges = &PRIVILEGES,
         .before_drop = remap_begin_mappable,
 };

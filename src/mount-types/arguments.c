@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/json_value.h"
 #include "base/text.h"
+#include "inject/mappable.h"
 #include "mount/options.h"
 
 #define IDS_MAX 4294967295U
@@ -168,7 +169,7 @@ static int take_common(struct arguments *arguments, struct mount_options *option
                 return refuse(error, text, "is not supported");
         if (options->fs_count == count)
                 return 0;
-        return arguments->sloppy ? 0 : refuse(error, text, "is unknown");
+        return arguments->sloppy || arguments->export ? 0 : refuse(error, text, "is unknown");
 }
 
 static int take_option(struct arguments *arguments, bool own, struct mount_options *options, const char *text,
@@ -248,8 +249,9 @@ static int resolve_target(struct arguments *arguments, const char *word, struct 
                                : fail(error, errno, OPERATION_FIND_TARGET, word);
 }
 
-static void settle(struct arguments *arguments, const struct mount_options *options)
+static void settle(struct arguments *arguments)
 {
+        const struct mount_options *options = &arguments->options;
         struct node_mount *mount = &arguments->mount;
 
         mount->name = arguments->source;
@@ -262,7 +264,6 @@ static void settle(struct arguments *arguments, const struct mount_options *opti
 
 int arguments_read_mount(struct arguments *ret_arguments, bool own, int argc, char **argv, struct error *error)
 {
-        struct mount_options options = {}; /* its texts stay until the program ends */
         char *lists[SETS_OPTIONS];
         size_t count = 0;
         int letter;
@@ -292,15 +293,16 @@ int arguments_read_mount(struct arguments *ret_arguments, bool own, int argc, ch
                 take_source(ret_arguments, argv[optind]);
         else
                 ret_arguments->source = argv[optind];
+        ret_arguments->export = !own && text_starts(ret_arguments->source, MAPPABLE_NFS);
         for (size_t i = 0; r == 0 && i < count; i++)
-                r = take_options(ret_arguments, own, &options, lists[i], error);
+                r = take_options(ret_arguments, own, &ret_arguments->options, lists[i], error);
         if (r < 0 || (r = resolve_target(ret_arguments, argv[optind + 1], error)) < 0)
                 return r;
         if (ret_arguments->mount.size_bytes == 0 &&
             (ret_arguments->mount.pool != NULL || ret_arguments->mount.profile != NULL))
                 return refuse(error, ret_arguments->mount.pool != NULL ? "pool" : "profile",
                               "is about a volume that is made: it needs create=SIZE");
-        settle(ret_arguments, &options);
+        settle(ret_arguments);
         return 0;
 }
 
@@ -340,9 +342,7 @@ int arguments_check_plain(const struct arguments *arguments, struct error *error
                     0 ||
             arguments->mount.propagation != 0)
                 return fail_because(error, EINVAL, OPERATION_PARSE, "-o",
-                                    "mounts of this type have no options but ro, rw, nodev and x-*");
-        if (arguments->source[0] != '/')
-                return fail_because(error, EINVAL, OPERATION_PARSE, arguments->source,
-                                    "the source must be a directory of this node, by an absolute path");
-        return 0;
+                                    "mounts of this type have no options but ro, rw, nodev, x-* and, of an export, "
+                                    "those of nfs(5)");
+        return mappable_check_source(arguments->source, error);
 }

@@ -25,10 +25,10 @@ static int begin(int argc, char **argv, struct error *error)
 static const struct program program = {
         .usage = { .name = NAME,
                    .arguments = "SOURCE DIRECTORY [-fnsvrw] [-o OPTIONS]",
-                   .about =
-                           "Mount a directory of this node on another one, as a filesystem that container runtimes can "
-                           "id-map: mount(8) runs this program for \"mount -t flexgraft-remap SOURCE DIRECTORY\". It "
-                           "does what remap-mount does. OPTIONS are ro, rw, nodev and x-*.",
+                   .about = "Mount a directory of this node, or an export of an NFS server (nfs:HOST:/PATH), on a "
+                            "directory as a filesystem that container runtimes can id-map: mount(8) runs this program "
+                            "for \"mount -t flexgraft-remap SOURCE DIRECTORY\". It does what remap-mount does. OPTIONS "
+                            "are ro, rw, nodev, x-* and, of an export, those of nfs(5).",
                    .exit_status = OUTCOME_STATUS },
         .privileges = &PRIVILEGES,
         .takes_options = true,
@@ -44,7 +44,8 @@ int main(int argc, char **argv)
                 return outcome_failure(NAME, &arguments, &error);
         if (arguments.fake)
                 return MNT_EX_SUCCESS;
-        if (mappable_mount_words(arguments.source, arguments.target, arguments.read_only, &already, &error) < 0)
+        if (mappable_mount_words(arguments.source, arguments.target, arguments.read_only, &arguments.options, &already,
+                                 &error) < 0)
                 return outcome_failure(NAME, &arguments, &error);
         if (already)
                 return outcome_mounted_already(NAME, &arguments);

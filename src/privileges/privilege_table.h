@@ -226,8 +226,8 @@ static const struct privilege_row privilege_table[] = {
             GROUP_SHARE, "setns/net", "unshare/uts", "sethostname" } },
         { "remap-mount",
           { CAP_SYS_ADMIN, CAP_DAC_READ_SEARCH, -1 },
-          { GROUP_BASE, GROUP_DETACHED, GROUP_NODE_PATH, GROUP_NODE_MOUNT, GROUP_REMAP_START, "statx", "fstat",
-            "kill/kill", "mkdirat", "getxattr" } },
+          { GROUP_BASE, GROUP_DETACHED, GROUP_NODE_PATH, GROUP_NODE_MOUNT, GROUP_REMAP_START, GROUP_SHARE, "statx",
+            "fstat", "kill/kill", "mkdirat", "getxattr" } },
         { "remap-upgrade",
           { CAP_SYS_PTRACE, CAP_SYS_RESOURCE, -1 },
           { GROUP_BASE, GROUP_REMAP_START, "access", "faccessat", "pidfd_open", "pidfd_getfd", "ioctl/namespace",
@@ -239,8 +239,8 @@ static const struct privilege_row privilege_table[] = {
         { "umount-flexgraft", { CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_DAC_OVERRIDE, -1 }, { GROUP_NAMED } },
         { "mount-flexgraft-remap", /* as remap-mount */
           { CAP_SYS_ADMIN, CAP_DAC_READ_SEARCH, -1 },
-          { GROUP_BASE, GROUP_DETACHED, GROUP_NODE_PATH, GROUP_NODE_MOUNT, GROUP_REMAP_START, "statx", "fstat",
-            "kill/kill", "mkdirat", "getxattr" } },
+          { GROUP_BASE, GROUP_DETACHED, GROUP_NODE_PATH, GROUP_NODE_MOUNT, GROUP_REMAP_START, GROUP_SHARE, "statx",
+            "fstat", "kill/kill", "mkdirat", "getxattr" } },
         { "utab", /* the process in which they call libmount, whose calls differ from version to version */
           { -1 },
           { GROUP_TOOLS, "rename", "renameat", "renameat2", "fchown", "fchmod", "mkdir", "mkdirat", "geteuid",

@@ -529,6 +529,13 @@ remounts() {
         says 1 "option subdir=a is unknown"
 }
 
+@test "mount -t flexgraft-remap of what is no directory and no export says what a source is" {
+        by_name mount -t flexgraft-remap nfs:server "$POINT"
+        says 1 'an export, "nfs:host:/path"'
+        by_name mount -t flexgraft-remap nfs:server:/export "$POINT" -o nosuid
+        says 1 "no options but ro, rw, nodev"
+}
+
 @test "mount.flexgraft needs root, and says so with exit status 1" {
         by_name setpriv --reuid 65534 --regid 65534 --clear-groups "$FLEXGRAFT_BIN/mount.flexgraft" db "$POINT"
         says 1 "root"

@@ -39,11 +39,11 @@ published() {
         is "$(type_at "$(pod_dir data)")" fuse.flexgraft
 }
 
-# container BASE: such a container, with tools of the tests.
+# container BASE [DIR]: such a container, with tools of the tests; DIR is mounted in another way.
 container() {
         start_container plain "$1"
         cp "$(tool as-user)" "$(tool fs-calls)" "$CONTAINER_ROOTFS/bin/"
-        helper mount-bind "{\"container\": $CONTAINER_PID, \"source\": \"$(pod_dir data)\", \"target\": \"/data\", \"ids\": \"idmapped\"}"
+        helper mount-bind "{\"container\": $CONTAINER_PID, \"source\": \"${2:-$(pod_dir data)}\", \"target\": \"/data\", \"ids\": \"idmapped\"}"
         assert_success
 }
 
@@ -104,4 +104,62 @@ ended() {
         succeeded
         wait_until "$NFS_FORCED" no_keepers
         thaw_server
+}
+
+# ---- without kubelet
+
+# mounted_by COMMAND...: it mounts the export on $DIR; uid N of a container is uid N at the server, and umount leaves no daemon and no NFS mount.
+mounted_by() {
+        "$@" >"$BATS_TEST_TMPDIR/said" 2>&1 3>&- || { cat "$BATS_TEST_TMPDIR/said"; return 1; }
+        is "$(findmnt --noheadings --raw --output SOURCE,FSTYPE --mountpoint "$DIR")" "nfs:$NFS_ADDRESS:$EXPORT fuse.flexgraft"
+        container 100000 "$DIR"
+        in_container touch /data/of-root
+        in_container chmod 0777 /data
+        user 1000 append /data/of-1000 x 1
+        is "$(stat -c %u:%g "$EXPORTED"/of-{root,1000} | xargs)" "0:0 1000:1000"
+        stop_container "$CONTAINER_PID"
+        umount "$DIR"
+        wait_until "$NFS_FORCED" no_keepers
+        wait_until "$NFS_FORCED" has_no_superblocks $$
+        rm -f "$EXPORTED"/*
+}
+
+# bats test_tags=kernel,nfs
+@test "an export is mounted by remap-mount, and by mount.flexgraft-remap, and umount ends the NFS mount, too" {
+        DIR=$BATS_TEST_TMPDIR/mappable
+        mkdir "$DIR"
+        mounted_by "$FLEXGRAFT_BIN/remap-mount" "nfs:$NFS_ADDRESS:$EXPORT" "$DIR" --options vers=4.2
+        mounted_by "$FLEXGRAFT_BIN/mount.flexgraft-remap" "nfs:$NFS_ADDRESS:$EXPORT" "$DIR" -o rw,vers=3,nolock
+}
+
+# bats test_tags=kernel,nfs
+@test "an export that is mounted by remap-mount is found there, and one that is not there fails and leaves nothing" {
+        DIR=$BATS_TEST_TMPDIR/mappable
+        mkdir "$DIR"
+        helper remap-mount "{\"source\": \"nfs:$NFS_ADDRESS:$EXPORT\", \"target\": \"$DIR\"}"
+        assert_success
+        assert_field .mount.alreadyMounted false
+        helper remap-mount "{\"source\": \"nfs:$NFS_ADDRESS:$EXPORT\", \"target\": \"$DIR\"}"
+        assert_success
+        assert_field .mount.alreadyMounted true
+        umount "$DIR"
+        helper remap-mount "{\"source\": \"nfs:$NFS_ADDRESS:$EXPORT/none\", \"target\": \"$DIR\"}"
+        assert_failure ENOENT
+        run -32 "$FLEXGRAFT_BIN/mount.flexgraft-remap" "nfs:$NFS_ADDRESS:$EXPORT" "$DIR" -o vers=9
+        wait_until "$NFS_FORCED" no_keepers
+        wait_until "$NFS_FORCED" has_no_superblocks $$
+}
+
+# bats test_tags=kernel,nfs
+@test "a frozen server of an export that remap-mount has mounted keeps umount from nothing" {
+        DIR=$BATS_TEST_TMPDIR/mappable
+        mkdir "$DIR"
+        helper remap-mount "{\"source\": \"nfs:$NFS_ADDRESS:$EXPORT\", \"target\": \"$DIR\"}"
+        assert_success
+        touch "$DIR/file"
+        freeze_server
+        not_hung umount "$DIR"
+        wait_until "$NFS_FORCED" no_keepers
+        thaw_server
+        wait_until "$NFS_FORCED" has_no_superblocks $$
 }

@@ -355,4 +355,10 @@ refuses() {
         is "$status" 2
         helper remap-mount '{"source": "/srv", "target": "/x", "nonesuch": 1}'
         is "$status" 2
+        helper remap-mount '{"source": "nfs:server", "target": "/x"}'
+        assert_not_understood source
+        helper remap-mount '{"source": "/srv", "target": "/x", "options": "vers=4.2"}'
+        assert_not_understood options
+        helper remap-mount '{"source": "nfs:server:/x", "target": "/x", "options": "suid"}'
+        assert_not_understood options
 }

@@ -16,6 +16,7 @@
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/json_value.h"
 #include "base/members.h"
 #include "base/node_path.h"
 #include "base/reply.h"
@@ -24,6 +25,7 @@
 #include "inject/hints.h"
 #include "mount/detached.h"
 #include "mount/mountinfo.h"
+#include "mount/nfs.h"
 #include "mount/on_node.h"
 #include "process/worker.h"
 #include "state/config.h"
@@ -31,6 +33,7 @@
 
 #define FUSE_TYPE "fuse.flexgraft"
 #define TIMEOUT_SECONDS 60 /* as the table of keys says, too */
+#define SHARE_OF_TIME 4    /* all but this part of it is for finding the server */
 
 /* ---- the request and the replies */
 
@@ -45,13 +48,33 @@ static int take_cache(void *object, const char *name, const json_t *value, struc
         return r;
 }
 
+static int take_options(void *object, const char *name, const json_t *value, struct error *error)
+{
+        struct mappable_request *request = object;
+
+        (void)name;
+        return json_is_string(value) ? mount_options_add_list(&request->options, json_string_value(value), error)
+                                     : json_value_refuse(error, name, "must be a string");
+}
+
+static json_t *schema_of_options(const struct key_table *table, unsigned programs)
+{
+        (void)table;
+        (void)programs;
+        return json_pack("{s:s}", "type", "string");
+}
+
 static const struct key keys[] = {
-        { "source", 1, 1, KEY_PATH, .offset = offsetof(struct mappable_request, source), .positional = 1,
-          .help = "a directory of this node" },
+        { "source", 1, 1, KEY_STRING, .pattern = "^(" MAPPABLE_NFS ".+:)?/",
+          .offset = offsetof(struct mappable_request, source), .positional = 1,
+          .help = "a directory of this node, or \"" MAPPABLE_NFS "host:/path\": an export of an NFS server, which is "
+                  "mounted for this and unmounted with it" },
         { "target", 1, 1, KEY_PATH, .offset = offsetof(struct mappable_request, target), .positional = 1,
           .help = "a directory of this node, on which it is mounted" },
         { "readOnly", 1, 0, KEY_BOOLEAN, .offset = offsetof(struct mappable_request, read_only),
           .help = "nobody can write through this mount, nor through one that is made of it" },
+        { "options", 1, 0, KEY_OWN, .take = take_options, .schema = schema_of_options, .spelling = SPELLED_COMMAS,
+          .help = "options of nfs(5) for an export, with commas: \"vers=4.2\"" },
         { "cache", 1, 0, KEY_WORD, .words = remap_cache_words, .take = take_cache, .preset = "auto",
           .help = "always: the files are changed through this mount alone, so that what is known of them stays right" },
         { "timeoutSeconds", 1, 0, KEY_INTEGER, 1, 3600, .offset = offsetof(struct mappable_request, timeout_seconds),
@@ -61,7 +84,8 @@ static const struct key_table request_table = KEY_TABLE(keys);
 
 /* clang-format off */
 #define MOUNT(X) \
-        X("source", 1, 1, reply_printable(job->source), KEY_ANY, .help = "the directory, with links and .. resolved") \
+        X("source", 1, 1, reply_printable(job->source), KEY_ANY, \
+          .help = "the directory, with links and .. resolved; or the export, as in the request") \
         X("target", 1, 1, reply_printable(job->target), KEY_ANY, .help = "where it is mounted, likewise") \
         X("readOnly", 1, 1, json_boolean(job->request->read_only), KEY_BOOLEAN, .help = "whether it is read-only") \
         X("alreadyMounted", 1, 1, json_boolean(job->already), KEY_BOOLEAN, .help = "whether it was mounted before")
@@ -89,13 +113,39 @@ const struct schema mappable_schema = {
         .request = &request_table, .programs = 1, .replies = replies, .people = people
 };
 
+int mappable_check_source(const char *source, struct error *error)
+{
+        struct nfs_export export;
+
+        if (text_starts(source, MAPPABLE_NFS) ? nfs_export_parse(source + strlen(MAPPABLE_NFS), &export) == 0
+                                              : source[0] == '/')
+                return 0;
+        return fail_because(error, EINVAL, OPERATION_PARSE, "source",
+                            "the source must be a directory of this node, by an absolute path, or an export, "
+                            "\"" MAPPABLE_NFS "host:/path\"");
+}
+
+/* Of a directory the attributes of its mount hold. */
+static int check_options(const char *source, const struct mount_options *options, struct error *error)
+{
+        if ((options->attr_set | options->attr_clear) != 0 || options->propagation != 0 || options->recursive)
+                return json_value_refuse(error, "options", "may have those of nfs(5) alone");
+        return options->fs_count == 0 || text_starts(source, MAPPABLE_NFS)
+                       ? 0
+                       : json_value_refuse(error, "options", "are for an export, \"" MAPPABLE_NFS "host:/path\"");
+}
+
 int mappable_parse(int argc, char **argv, struct mappable_request *ret_request, struct error *error)
 {
         int r;
 
         *ret_request = (struct mappable_request){ .timeout_seconds = TIMEOUT_SECONDS };
         r = key_read_request(argc, argv, &ret_request->json, error);
-        return r == 0 ? key_take_all(&request_table, 1, ret_request, ret_request->json, error) : r;
+        if (r == 0)
+                r = key_take_all(&request_table, 1, ret_request, ret_request->json, error);
+        if (r == 0)
+                r = mappable_check_source(ret_request->source, error);
+        return r == 0 ? check_options(ret_request->source, &ret_request->options, error) : r;
 }
 
 int mappable_say_failure(const struct mappable_request *request, const struct error *error)
@@ -108,7 +158,7 @@ int mappable_say_failure(const struct mappable_request *request, const struct er
                 (void)snprintf(message, sizeof message, "cannot mount %s on %s: %s: %s",
                                request->source != NULL ? request->source : "a directory",
                                request->target != NULL ? request->target : "another", error->subject, error_why(error));
-        return failure_say(message, error, failure_hint(error, /* of_kind= */ NULL, inject_all_hints));
+        return failure_say(message, error, failure_hint(error, nfs_hints, inject_all_hints));
 }
 
 /* ---- the mount */
@@ -116,13 +166,14 @@ int mappable_say_failure(const struct mappable_request *request, const struct er
 struct job {
         const struct mappable_request *request;
         const char *state_dir;
+        bool export;
         char source[PATH_MAX]; /* resolved */
         char target[PATH_MAX];
         int mount_fd;
         bool already;
 };
 
-static int check_source(const struct job *job, int source_fd, struct error *error)
+static int check_directory(const struct job *job, int source_fd, struct error *error)
 {
         struct statx stx;
 
@@ -178,7 +229,31 @@ static int look(struct job *job, int target_fd, struct error *error)
         return 1;
 }
 
-/* The attributes of the source's mount hold for the new one, too. Nobody opens devices through either. */
+/* Nothing else has it. */
+static int mount_export(const struct job *job, struct error *error)
+{
+        static struct nfs_export export;
+        const int64_t time_ms = (int64_t)job->request->timeout_seconds * 1000;
+        struct nfs_mount mount = { .export = &export,
+                                   .options = &job->request->options,
+                                   .read_only = job->request->read_only,
+                                   .deadline_ms = clock_now_ms() + time_ms - time_ms / SHARE_OF_TIME };
+        int r = nfs_export_parse(job->source + strlen(MAPPABLE_NFS), &export);
+
+        return r < 0 ? fail(error, -r, OPERATION_PARSE, job->source) : nfs_mount_on_node(&mount, error);
+}
+
+static int clone_directory(const struct job *job, int source_fd, struct error *error)
+{
+        int r = check_directory(job, source_fd, error);
+
+        return r < 0 ? r : detached_mount_clone(source_fd, job->source, /* recursive= */ false, error);
+}
+
+/*
+ * The attributes of a directory's mount hold for the new one, too; what a server has is no program of this node's users.
+ * Nobody opens devices through either.
+ */
 static int mount_it(struct job *job, int source_fd, struct error *error)
 {
         struct mount_attributes attributes = { .set = MOUNT_ATTR_NODEV, .propagation = MS_PRIVATE };
@@ -187,14 +262,14 @@ static int mount_it(struct job *job, int source_fd, struct error *error)
         uint64_t key;
         int r;
 
-        source_mount = detached_mount_clone(source_fd, job->source, /* recursive= */ false, error);
+        source_mount = job->export ? mount_export(job, error) : clone_directory(job, source_fd, error);
         if (source_mount < 0)
                 return source_mount;
         if (fstatvfs(source_mount, &fs) < 0)
                 return fail(error, errno, "statfs", job->source);
         if (job->request->read_only || (fs.f_flag & ST_RDONLY) != 0)
                 attributes.set |= MOUNT_ATTR_RDONLY;
-        attributes.set |= (fs.f_flag & ST_NOSUID) != 0 ? MOUNT_ATTR_NOSUID : 0;
+        attributes.set |= job->export || (fs.f_flag & ST_NOSUID) != 0 ? MOUNT_ATTR_NOSUID : 0;
         attributes.set |= (fs.f_flag & ST_NOEXEC) != 0 ? MOUNT_ATTR_NOEXEC : 0;
         if ((r = detached_mount_set(source_mount, job->source, &attributes, /* user_ns_fd= */ -1, error)) < 0)
                 return r;
@@ -208,11 +283,14 @@ static int work(void *argument, struct error *error)
 {
         struct job *job = argument;
         cleanup_state struct state state = STATE_NONE;
-        cleanup_close int source_fd = node_path_open(job->request->source, job->source, error);
+        cleanup_close int source_fd = -EBADF;
         cleanup_close int target_fd = -EBADF;
         int r;
 
-        if (source_fd < 0)
+        job->export = text_starts(job->request->source, MAPPABLE_NFS);
+        if (job->export && !text_copy(job->source, sizeof job->source, job->request->source))
+                return fail(error, ENAMETOOLONG, "open", "source");
+        if (!job->export && (source_fd = node_path_open(job->request->source, job->source, error)) < 0)
                 return source_fd;
         target_fd = node_path_open(job->request->target, job->target, error);
         if (target_fd < 0)
@@ -226,8 +304,7 @@ static int work(void *argument, struct error *error)
                 job->already = r > 0;
                 return r < 0 ? r : 0;
         }
-        r = check_source(job, source_fd, error);
-        return r < 0 ? r : mount_it(job, source_fd, error);
+        return mount_it(job, source_fd, error);
 }
 
 static json_t *mount_object(const struct job *job)
@@ -271,7 +348,8 @@ int mappable_mount(const struct mappable_request *request, json_t **ret_reply, s
         return 0;
 }
 
-int mappable_mount_words(const char *source, const char *target, bool read_only, bool *ret_already, struct error *error)
+int mappable_mount_words(const char *source, const char *target, bool read_only, const struct mount_options *options,
+                         bool *ret_already, struct error *error)
 {
         static struct mappable_request request; /* static, as what points to it */
         int r;
@@ -279,6 +357,8 @@ int mappable_mount_words(const char *source, const char *target, bool read_only,
         request = (struct mappable_request){
                 .source = source, .target = target, .read_only = read_only, .timeout_seconds = TIMEOUT_SECONDS
         };
+        request.options.fs_options = options->fs_options;
+        request.options.fs_count = options->fs_count;
         r = run(&job, &request, error);
         *ret_already = job.already;
         return r;
