@@ -13,17 +13,17 @@
 
 /* The descriptors of keeper and daemon. It is started with those up to FD_REPORT. */
 enum {
-        FD_FUSE = 3,      /* /dev/fuse, opened in the container's user namespace, or in the node's */
-        FD_ROOT,          /* the detached mount that is the source */
-        FD_CONTAINER,     /* /proc/PID of the container's first process, or of the node's */
-        FD_LOCK,          /* holds the lock that tells others that this daemon runs */
-        FD_SETTINGS,      /* a socket with one message: struct remap_settings */
+        FD_FUSE = 3,           /* /dev/fuse, opened in the container's user namespace, or in the node's */
+        FD_ROOT,               /* the detached mount that is the source */
+        FD_CONTAINER,          /* /proc/PID of the container's first process, or of the node's */
+        FD_LOCK,               /* holds the lock that tells others that this daemon runs */
+        FD_SETTINGS,           /* a socket with one message: struct remap_settings */
         FD_HEIR = FD_SETTINGS, /* of an heir: the socket to the keeper */
-        FD_REPORT,        /* a byte is written to it when the mount is served */
-        FD_MEMORY,        /* struct shared, which begins with a struct keeper_header */
-        FD_ORDERS,        /* a socket, read by the keeper */
-        FD_ORDER,         /* its other end */
-        FD_OWN,           /* the first that the daemon may use */
+        FD_REPORT,             /* a byte is written to it when the mount is served */
+        FD_MEMORY,             /* struct shared, which begins with a struct keeper_header */
+        FD_ORDERS,             /* a socket, read by the keeper */
+        FD_ORDER,              /* its other end */
+        FD_OWN,                /* the first that the daemon may use */
 };
 
 #define KEEPER_MAGIC "fgremap"
