@@ -101,11 +101,22 @@ static int set_times(int fd, const struct stat *st, int what)
         return utimensat(fd, "", times, AT_EMPTY_PATH);
 }
 
+/* Whether only the owner may set these, and root, who must not take files of owners that its container does not have. */
+static bool is_of_owner(int what)
+{
+        return (what & (FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)) != 0 ||
+               (what & (FUSE_SET_ATTR_ATIME | FUSE_SET_ATTR_ATIME_NOW)) == FUSE_SET_ATTR_ATIME ||
+               (what & (FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_MTIME_NOW)) == FUSE_SET_ATTR_MTIME;
+}
+
 static int set_attributes(fuse_req_t request, int fd, const struct stat *st, int what,
                           const struct fuse_file_info *file)
 {
         struct link_path path = operation_path(fd);
+        int r = is_of_owner(what) ? operation_has_owner(request, fd, RIGHTS_OF_OWNER) : 0;
 
+        if (r < 0)
+                return r;
         if ((what & FUSE_SET_ATTR_MODE) != 0) {
                 if ((st->st_mode & S_ISGID) != 0)
                         operation_keep_setgid(request, fd);
@@ -115,19 +126,13 @@ static int set_attributes(fuse_req_t request, int fd, const struct stat *st, int
         if ((what & (FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)) != 0) {
                 uid_t uid = (what & FUSE_SET_ATTR_UID) != 0 ? st->st_uid : (uid_t)-1;
                 gid_t gid = (what & FUSE_SET_ATTR_GID) != 0 ? st->st_gid : (gid_t)-1;
-                struct stat now;
 
-                /* root in the container must not take files with unmapped owners; the kernel would allow it */
-                if (fstatat(fd, "", &now, AT_EMPTY_PATH) < 0)
-                        return -errno;
-                if (!caller_knows(now.st_uid, now.st_gid))
-                        return -EPERM;
                 if (ATTEMPT(request, fchownat(fd, "", uid, gid, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW)) < 0)
                         return -errno;
         }
         if ((what & FUSE_SET_ATTR_SIZE) != 0) {
-                int r = file != NULL ? ftruncate((int)file->fh, st->st_size)
-                                     : ATTEMPT(request, truncate(path.text, st->st_size));
+                r = file != NULL ? ftruncate((int)file->fh, st->st_size)
+                                 : ATTEMPT(request, truncate(path.text, st->st_size));
 
                 if (r < 0)
                         return -errno;

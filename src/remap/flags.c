@@ -52,8 +52,7 @@ void flags_ioctl(fuse_req_t request, fuse_ino_t number, unsigned command, void *
         int r = -ENOTTY;
 
         (void)ioctl_flags;
-        /* an argument: one that vfs_fileattr_set() did not check. Since 6.17 the kernel passes them on like any other
-         * ioctl if asking for the flags gave ENOTTY or EOPNOTSUPP */
+        /* an argument: an ioctl as a process made it, of which vfs_fileattr_set() has checked nothing */
         if (argument == NULL && node != NULL &&
             ((gets && out_size == size_of(command)) || (sets && in_size == size_of(command))))
                 r = operation_act_as_caller(request);
@@ -61,7 +60,7 @@ void flags_ioctl(fuse_req_t request, fuse_ino_t number, unsigned command, void *
                 r = -errno;
         if (r == 0 && sets) {
                 (void)memcpy(&value, in, in_size);
-                r = operation_has_owner(request, (int)file->fh);
+                r = operation_has_owner(request, (int)file->fh, RIGHTS_OF_OWNER);
                 if (r == 0)
                         r = set((int)file->fh, command, &value);
                 caches_drop_attributes(node); /* its change time */

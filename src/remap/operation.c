@@ -66,7 +66,17 @@ int operation_act_as_creator(fuse_req_t request)
         return shared->checked ? caller_become_able(context->uid, context->gid) : 0;
 }
 
-int operation_has_owner(fuse_req_t request, int fd)
+static bool is_owner(fuse_req_t request, uid_t uid)
+{
+        const struct caller_ids *caller;
+
+        if (!shared->checked)
+                return fuse_req_ctx(request)->uid == uid;
+        caller = caller_ids_find(fuse_req_ctx(request)->pid);
+        return caller->known && caller->uid == uid;
+}
+
+int operation_has_owner(fuse_req_t request, int fd, enum rights enough)
 {
         struct stat st;
         bool known;
@@ -75,7 +85,7 @@ int operation_has_owner(fuse_req_t request, int fd)
                 return -errno;
         known = shared->mappable ? caller_ids_know(fuse_req_ctx(request)->pid, st.st_uid, st.st_gid)
                                  : caller_knows(st.st_uid, st.st_gid);
-        return known ? 0 : -EPERM;
+        return known || (enough == RIGHTS_OF_OWNER && is_owner(request, st.st_uid)) ? 0 : -EPERM;
 }
 
 int operation_begin(fuse_req_t request, fuse_ino_t number, struct node **ret_node, struct node_fd *ret_fd)

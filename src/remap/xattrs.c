@@ -37,28 +37,23 @@ static int check_capability(fuse_req_t request, const char *name, size_t size, i
 {
         if (!is_capability(name))
                 return 0;
-        return size > 0 ? operation_has_owner(request, fd) : -EPERM;
+        return size > 0 ? operation_has_owner(request, fd, RIGHTS_OF_ROOT) : -EPERM;
 }
 
 static int begin_xattr(fuse_req_t request, fuse_ino_t number, const char *name, bool changes, int refused,
                        struct node_fd *ret_fd)
 {
         struct node *node;
-        struct stat st;
         int r;
 
         if (name != NULL && !passes(name))
                 return refused;
         r = operation_begin(request, number, &node, ret_fd);
+        if (r == 0 && changes && name != NULL &&
+            strncmp(name, "system.", 7) == 0) /* FUSE does not check permissions for all of them */
+                r = operation_has_owner(request, ret_fd->fd, RIGHTS_OF_OWNER);
         if (r < 0)
                 return r;
-        if (changes && name != NULL &&
-            strncmp(name, "system.", 7) == 0) { /* FUSE does not check permissions for all of them */
-                if (fstatat(ret_fd->fd, "", &st, AT_EMPTY_PATH) < 0)
-                        return -errno;
-                if (!caller_knows(st.st_uid, st.st_gid))
-                        return -EPERM;
-        }
         return S_ISLNK(node->mode) ? refused : 0;
 }
 

@@ -62,6 +62,35 @@ teardown() {
         done
 }
 
+@test "a file that the node gives to somebody whom the container does not have is no more its root's, which has it open" {
+        local type
+        remap_bed
+        for type in ext4 tmpfs; do
+                : >"$BATS_TEST_TMPDIR/$type/file"
+                gives_away "/$type/file" "$BATS_TEST_TMPDIR/$type/file"
+        done
+}
+
+# gives_away FILE ON_THE_NODE: a process of the container has it open, whose kernel asks no more whose it is.
+gives_away() {
+        talk /usr/bin/python3 -u -c '
+import errno, os, sys
+fd = os.open(sys.argv[1], os.O_RDONLY)
+print("ready")
+for line in sys.stdin:
+    said = []
+    for call in (lambda: os.fchmod(fd, 0o4777)), (lambda: os.fchown(fd, 0, 0)), (lambda: os.utime(fd, (1, 1))):
+        try: said.append(call() or "ok")
+        except OSError as error: said.append(errno.errorcode[error.errno])
+    print(*said)' "$1"
+        chmod 0600 "$2"
+        chown 100000:100000 "$2"
+        tell try
+        answer "EPERM EPERM EPERM"
+        end_process "$TALK_PID"
+        is "$(stat -c %u:%g:%a "$2")" 100000:100000:600
+}
+
 # bats test_tags=kernel
 @test "symlinks and dots lead nowhere but into the container" {
         local dir=$BATS_TEST_TMPDIR/ext4

@@ -93,6 +93,26 @@ behind_bindfs() {
         is "$(stat -c %u "$dir/secret")" 100000
 }
 
+@test "a file that the node gives to somebody whom a container does not have is no more its root's, which has it open" {
+        make_source ext4
+        : >"$BATS_TEST_TMPDIR/ext4/file"
+        two_containers "$BATS_TEST_TMPDIR/ext4"
+        talk /usr/bin/python3 -u -c '
+import errno, os, sys
+fd = os.open("/data/file", os.O_RDONLY)
+print("ready")
+for line in sys.stdin:
+    said = []
+    for call in (lambda: os.fchmod(fd, 0o4777)), (lambda: os.fchown(fd, 0, 0)), (lambda: os.utime(fd, (1, 1))):
+        try: said.append(call() or "ok")
+        except OSError as error: said.append(errno.errorcode[error.errno])
+    print(*said)'
+        chown 100000:100000 "$BATS_TEST_TMPDIR/ext4/file"
+        tell try
+        answer "EPERM EPERM EPERM"
+        is "$(stat -c %u:%g:%a "$BATS_TEST_TMPDIR/ext4/file")" 100000:100000:644
+}
+
 @test "processes of one container that open files until they are refused leave the other container its files" {
         local i
         make_source tmpfs
