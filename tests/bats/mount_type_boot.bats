@@ -4,6 +4,7 @@
 # bats file_tags=kernel
 
 load helpers
+load lvm_helpers
 bats_require_minimum_version 1.5.0
 
 setup() {
@@ -129,4 +130,51 @@ END
                 echo "$output"
                 [[ $output == "mount.flexgraft: /srv/$name: "* ]]
         done
+}
+
+@test "where the volume group comes late, the unit fails and the boot goes on; started again, it mounts the volume as it was" {
+        local disk group=late$RUN_ID
+        modprobe --quiet dm_mod 2>/dev/null || :
+        has_device_mapper || skip "this kernel has no device mapper, or this machine no lvm"
+        mkdir -p /srv/late /etc/flexgraft/pools.d
+        truncate -s 100M "$BATS_TEST_TMPDIR/disk"
+        disk=$(losetup --find --show "$BATS_TEST_TMPDIR/disk")
+        bed_loops+=("$disk")
+        quietly vgcreate "$group" "$disk"
+        echo "{\"name\": \"big\", \"type\": \"lvm\", \"volumeGroup\": \"$group\"}" >/etc/flexgraft/pools.d/big.json
+        unset FLEXGRAFT_POOLS
+        helper volume-create '{"name": "late", "size": "16Mi", "pool": "big"}'
+        assert_success
+        mount.flexgraft late /srv/late
+        echo kept >/srv/late/file
+        umount.flexgraft /srv/late
+        quietly vgchange --activate n "$group"
+        losetup --detach "$disk"
+        echo 'late  /srv/late  flexgraft  nofail,create=16m,pool=big  0 0' >/etc/fstab
+        boot "show() { printf '$ %s\n' \"\$*\"; \"\$@\"; }
+                while [ \"\$(systemctl is-active srv-late.mount)\" = activating ]; do sleep 0.1; done # local-fs.target does not wait for nofail
+                show systemctl is-active srv-late.mount local-fs.target
+                show systemctl show --property Result srv-late.mount
+                systemctl show --property ExecMount srv-late.mount | grep -o 'status=[0-9]*'
+                losetup $disk $BATS_TEST_TMPDIR/disk
+                show systemctl start srv-late.mount
+                show findmnt --noheadings --raw --output SOURCE,FSTYPE --mountpoint /srv/late
+                show cat /srv/late/file
+                show systemctl stop srv-late.mount"
+        losetup "$disk" >/dev/null || losetup "$disk" "$BATS_TEST_TMPDIR/disk"
+        quietly lvs --noheadings --options lv_name "$group"
+        is "$(grep -c late "$BATS_TEST_TMPDIR/lvm.log")" 1 "logical volumes"
+        quietly vgremove --force "$group"
+        is "$said" '$ systemctl is-active srv-late.mount local-fs.target
+failed
+active
+$ systemctl show --property Result srv-late.mount
+Result=exit-code
+status=32
+$ systemctl start srv-late.mount
+$ findmnt --noheadings --raw --output SOURCE,FSTYPE --mountpoint /srv/late
+late ext4
+$ cat /srv/late/file
+kept
+$ systemctl stop srv-late.mount'
 }
