@@ -168,8 +168,8 @@
 
 /*
  * To access files as any user, including the node's root; CAP_SYS_ADMIN: to register files for FUSE passthrough;
- * CAP_SYS_PTRACE: to see in which user namespace a process is that asks (src/remap/caller_ids.h), given up at once where
- * the mount is that namespace's; CAP_SETFCAP: file capabilities that the container's root sets, whose right to that the
+ * CAP_SYS_PTRACE: to see in which user namespace a process is that asks a server (src/remap/caller_ids.h), given up at
+ * once where none is asked; CAP_SETFCAP: file capabilities that the container's root sets, whose right to that the
  * kernel has checked.
  */
 #define CAPABILITIES_REMAP                                                                                             \
@@ -230,8 +230,9 @@ static const struct privilege_row privilege_table[] = {
             "fstat", "kill/kill", "mkdirat", "getxattr" } },
         { "remap-upgrade",
           { CAP_SYS_PTRACE, CAP_SYS_RESOURCE, -1 },
-          { GROUP_BASE, GROUP_REMAP_START, "access", "faccessat", "pidfd_open", "pidfd_getfd", "ioctl/namespace",
-            "pread64", "prlimit64", "socketpair", "sendmsg", "readlink", "readlinkat", "mkdirat", "fstat" } },
+          { GROUP_BASE, GROUP_REMAP_START, "access", "faccessat", "pidfd_open", "pidfd_getfd", "poll",
+            "ioctl/namespace", "pread64", "prlimit64", "socketpair", "sendmsg", "readlink", "readlinkat", "mkdirat",
+            "fstat" } },
         { "mount-flexgraft", /* mount.flexgraft, which mount(8) runs */
           { CAP_SYS_ADMIN, CAP_SYS_CHROOT, CAP_SYS_PTRACE, CAP_DAC_OVERRIDE, CAP_SETUID, CAP_SETGID, CAP_SETFCAP,
             CAP_CHOWN, -1 },

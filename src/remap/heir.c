@@ -24,9 +24,9 @@
 #include "split.h"
 
 #define HEIR_MS 10000   /* how long the keeper waits for the heir, or for the daemon's end */
-#define LEAVE_MS 2000   /* how long the daemon may take for what it has begun */
+#define LEAVE_MS 2000   /* how long a daemon that has no keeper may take for what it has begun */
 #define KEEPER_MS 30000 /* and the heir for the keeper */
-#define LOOK_MS 2000
+#define LOOK_MS 200
 
 /* What they say to each other; the heir's words, and "go", are one letter. */
 enum {
@@ -58,6 +58,7 @@ struct hand_over {
         int socket_fd;
         int keeper_pidfd;
         int daemon_pidfd;
+        int daemon_pid;
         int reserve_pidfd;
 };
 
@@ -131,24 +132,32 @@ static bool send_descriptors(void)
         return say(SAY_ALL, 0, NULL, NULL) && heir_says(HEIR_HAS);
 }
 
-/*
- * Have the daemon end between two requests; where it cannot, kill it. True: it has ended, but for what waits for the next
- * daemon.
- */
-static bool end_daemon(void)
+/* True: the daemon has ended, but for what waits for the next one. */
+static bool daemon_ends_within(int ms)
 {
         struct pollfd daemon = { .fd = hand_over->daemon_pidfd, .events = POLLIN };
-        const int64_t until = clock_now_ms() + HEIR_MS;
+        const int64_t until = clock_now_ms() + ms;
 
-        if (fd_pass_send_with(FD_ORDERS, &leave, sizeof leave, NULL, 0) == 0 && poll(&daemon, 1, LEAVE_MS) > 0)
-                return true;
-        (void)syscall(SYS_pidfd_send_signal, hand_over->daemon_pidfd, SIGKILL, NULL, 0); /* it may have ended */
         while (poll(&daemon, 1, LOOK_MS) <= 0)
                 if (alive_daemon_is_stuck())
                         return true;
                 else if (clock_now_ms() > until)
                         return false;
         return true;
+}
+
+static bool tell_to_leave(void)
+{
+        return fd_pass_send_with(FD_ORDERS, &leave, sizeof leave, NULL, 0) == 0;
+}
+
+/* Have the daemon end between two requests; where it cannot, kill it. */
+static bool end_daemon(void)
+{
+        if (tell_to_leave() && daemon_ends_within(LEAVE_MS))
+                return true;
+        (void)syscall(SYS_pidfd_send_signal, hand_over->daemon_pidfd, SIGKILL, NULL, 0); /* it may have ended */
+        return daemon_ends_within(HEIR_MS);
 }
 
 /*
@@ -164,7 +173,8 @@ static bool heir_serves(void)
 
         do
                 n = recvmsg(hand_over->socket_fd, &message, MSG_PEEK);
-        while (n < 0 && errno == EINTR);
+        /* ECONNRESET comes once, before what is queued: the heir did not read a second "go" (unix_release_sock()) */
+        while (n < 0 && (errno == EINTR || errno == ECONNRESET));
         return n == 1 && said == HEIR_SERVES;
 }
 
@@ -173,6 +183,7 @@ static void be_keeper_again(int keeper_pidfd)
 {
         shared->keeper_pidfd = keeper_pidfd;
         shared->daemon_pidfd = hand_over->daemon_pidfd;
+        shared->daemon_pid = hand_over->daemon_pid;
         shared->heir_fd = hand_over->socket_fd;
         shared->force_pidfd = shared->closer_pidfd = -1;
         shared->reported = true;
@@ -202,8 +213,8 @@ static _Noreturn void be_reserve(void (*keep)(void))
                 _exit(EXIT_SUCCESS);
         if (hand_over->phase == GONE_OVER)
                 end_with_heir();
-        if (hand_over->phase == HANDING) {         /* the daemon runs, and starts a keeper */
-                (void)close(hand_over->socket_fd); /* without "go" the heir ends */
+        if (hand_over->phase == HANDING) { /* the daemon runs, and starts a keeper */
+                heir_forget();             /* without "go" the heir ends */
                 _exit(EXIT_SUCCESS);
         }
         while (!end_daemon())
@@ -253,7 +264,12 @@ static void try_heir(void (*keep)(void))
             !start_reserve(keep))
                 return;
         hand_over->phase = ENDING;
-        if (!end_daemon() || !send_descriptors())
+        /* it is not killed: what it was doing would be done again. If it leaves later, another is started */
+        if (!tell_to_leave() || !daemon_ends_within(HEIR_MS)) {
+                (void)say(SAY_NO, EBUSY, NULL, NULL);
+                return;
+        }
+        if (!send_descriptors())
                 return;
         hand_over->phase = GONE_OVER;
         end_with_heir();
@@ -276,6 +292,7 @@ void heir_hand_over(void (*keep)(void))
         *hand_over = (struct hand_over){ .socket_fd = socket_fd,
                                          .keeper_pidfd = shared->keeper_pidfd,
                                          .daemon_pidfd = shared->daemon_pidfd,
+                                         .daemon_pid = shared->daemon_pid,
                                          .reserve_pidfd = -1 };
         try_heir(keep);
         end_reserve();
@@ -287,9 +304,9 @@ void heir_hand_over(void (*keep)(void))
 
 void heir_forget(void)
 {
-        const int fd = shared->heir_fd;
+        /* first, and once: a number that is closed may be another file's at once */
+        const int fd = __atomic_exchange_n(&shared->heir_fd, -1, __ATOMIC_SEQ_CST);
 
-        shared->heir_fd = -1; /* first: a number that is closed may be another file's at once */
         if (fd >= 0)
                 (void)close(fd); /* a socket: nothing to lose */
 }

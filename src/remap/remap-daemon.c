@@ -210,10 +210,19 @@ static int give_up_looking(void)
         return syscall(SYS_capset, &self, sets) < 0 ? -errno : 0;
 }
 
+/* Linux 6.3 can demand the flag (vm.memfd_noexec), and before that there is none. */
+static int create_memory(void)
+{
+        static const unsigned noexec = 0x0008; /* MFD_NOEXEC_SEAL */
+        int fd = memfd_create("remap", MFD_CLOEXEC | noexec);
+
+        return fd >= 0 || errno != EINVAL ? fd : memfd_create("remap", MFD_CLOEXEC);
+}
+
 /* Before privileges are dropped: the daemon needs none of these calls. */
 static int begin_descriptors(bool heir)
 {
-        int memory = heir ? -1 : memfd_create("remap", MFD_CLOEXEC);
+        int memory = heir ? -1 : create_memory();
         int sockets[2];
 
         /* size: memory is used only where it is written */
@@ -292,7 +301,7 @@ int main(int argc, char **argv)
                 r = privileges_drop_to_act(&PRIVILEGES, &error);
         if (r == 0)
                 r = mode == 2 ? heir_take_over() : begin(/* mappable= */ mode == 1);
-        if (r == 0 && !shared->mappable)
+        if (r == 0 && (!shared->mappable || shared->checked))
                 r = give_up_looking();
         if (r < 0) {
                 char word = (char)-r;

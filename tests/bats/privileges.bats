@@ -138,7 +138,7 @@ check_forbidden() {
         for call in socket connect execve execveat ptrace bpf init_module finit_module kexec_load reboot swapon perf_event_open process_vm_writev \
                 io_uring_setup keyctl add_key personality open_by_handle_at settimeofday acct userfaultfd chroot pivot_root; do
                 # who finds servers, or writes a log, connects; but makes no socket of this sort (0, 0)
-                [[ ! $1:$call =~ ^(mount-(nfs|volume|batch|hook|remove)|volume-.*|host-check):connect$ ]] || continue
+                [[ ! $1:$call =~ ^(mount-(nfs|volume|batch|hook|remove)|remap-mount|volume-.*|host-check):connect$ ]] || continue
                 waiting "$1"
                 is "$("$FLEXGRAFT_TOOLS/inject-syscall" "$WAITING" "$call" 0 0 0 0 0 0)" "killed by signal 31" "$call in $1"
                 exec 8>&-

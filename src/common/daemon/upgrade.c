@@ -62,8 +62,8 @@ static bool read_number(const char *status, const char *name, int base, uint64_t
         return true;
 }
 
-/* Whether it may do what the installed program may do: else that is not started for it. */
-static bool has_privileges(int proc_fd)
+/* Gives: whether it may do less than the installed program may: that is not started for it. */
+static bool has_privileges(int proc_fd, bool *ret_less)
 {
         uint64_t wanted = 0;
         uint64_t permitted = 0;
@@ -74,19 +74,22 @@ static bool has_privileges(int proc_fd)
         for (int i = 0; i < PRIVILEGES.capability_count; i++)
                 wanted |= UINT64_C(1) << PRIVILEGES.capabilities[i];
         wanted &= ~(UINT64_C(1) << CAP_SYS_PTRACE); /* given up, by the new one too, where nobody has to be looked at */
-        return file_read(proc_fd, "status", status, sizeof status) > 0 &&
-               strstr(status, "\nUid:\t0\t0\t0\t0\n") != NULL && read_number(status, "\nCapPrm:", 16, &permitted) &&
-               (permitted & wanted) == wanted && read_number(status, "\nNoNewPrivs:", 10, &sealed) && sealed == 1 &&
-               read_number(status, "\nSeccomp:", 10, &filter) && filter == 2;
+        if (file_read(proc_fd, "status", status, sizeof status) <= 0 ||
+            strstr(status, "\nUid:\t0\t0\t0\t0\n") == NULL || !read_number(status, "\nCapPrm:", 16, &permitted) ||
+            !read_number(status, "\nNoNewPrivs:", 10, &sealed) || sealed != 1 ||
+            !read_number(status, "\nSeccomp:", 10, &filter) || filter != 2)
+                return false;
+        *ret_less = (permitted & wanted) != wanted;
+        return true;
 }
 
-static bool is_keeper(const struct search *search, int proc_fd)
+static bool is_keeper(const struct search *search, int proc_fd, bool *ret_less)
 {
         char name[32];
 
         return file_read(proc_fd, "comm", name, sizeof name) > 0 && strcmp(name, KEEPER "\n") == 0 &&
                is_same(proc_fd, "ns/pid", &search->pids) && is_same(proc_fd, "ns/user", &search->users) &&
-               has_privileges(proc_fd) && is_same(proc_fd, "fd/6", &search->lock_file);
+               has_privileges(proc_fd, ret_less) && is_same(proc_fd, "fd/6", &search->lock_file);
 }
 _Static_assert(FD_LOCK == 6 && FD_CONTAINER == 5 && FD_MEMORY == 9, "the paths here");
 
@@ -95,10 +98,12 @@ static void read_version(int proc_fd, char *ret_version)
 {
         cleanup_close int fd = -EBADF;
         struct keeper_header header;
-        struct stat st;
+        char link[64];
+        ssize_t n = readlinkat(proc_fd, "fd/9", link, sizeof link - 1);
 
-        /* no other file is opened: that may wait */
-        if (fstatat(proc_fd, "fd/9", &st, 0) < 0 || !S_ISREG(st.st_mode))
+        /* no other file is looked at, or opened: its server may not answer */
+        link[n > 0 ? n : 0] = '\0';
+        if (!text_starts(link, "/memfd:remap"))
                 return;
         fd = openat(proc_fd, "fd/9", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
         if (fd < 0 || pread(fd, &header, sizeof header, 0) != (ssize_t)sizeof header ||
@@ -128,11 +133,11 @@ static int look_at(const struct search *search, pid_t pid, struct error *error)
         cleanup_close int pidfd = -EBADF;
 
         proc_fd = proc_open(pid);
-        if (proc_fd < 0 || !is_keeper(search, proc_fd))
+        if (proc_fd < 0 || !is_keeper(search, proc_fd, &mount.less))
                 return 0;
         pidfd = pidfd_open(pid, 0);
         /* the directory in /proc is of this process, and no other one that had its number before */
-        if (pidfd < 0 || !is_keeper(search, proc_fd))
+        if (pidfd < 0 || !is_keeper(search, proc_fd, &mount.less))
                 return 0;
         mount.pidfd = pidfd;
         mount.current = is_same(proc_fd, "exe", &search->program);
@@ -153,8 +158,9 @@ static int list_keepers(const struct search *search, pid_t **ret_pids, size_t *r
                 pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
                 cleanup_close int proc_fd = pid > 0 ? proc_open(pid) : -EBADF;
                 pid_t *more;
+                bool less;
 
-                if (proc_fd < 0 || !is_keeper(search, proc_fd))
+                if (proc_fd < 0 || !is_keeper(search, proc_fd, &less))
                         continue;
                 more = reallocarray(*ret_pids, *ret_count + 1, sizeof pid);
                 if (more == NULL)
@@ -273,17 +279,30 @@ static int enter_groups(pid_t keeper, pid_t heir, struct error *error)
         return 0;
 }
 
+/* Returns 0, or -1 and errno. */
+static int limit_alike(int resource, pid_t keeper, pid_t heir)
+{
+        struct rlimit wanted;
+        struct rlimit now;
+
+        if (prlimit(keeper, resource, NULL, &wanted) < 0 || prlimit(heir, resource, NULL, &now) < 0)
+                return -1;
+        if (now.rlim_cur == wanted.rlim_cur && now.rlim_max == wanted.rlim_max)
+                return 0;
+        return prlimit(heir, resource, &wanted, NULL);
+}
+
 /* As the old one was: what they may use, and when they end. */
 static int live_alike(pid_t keeper, pid_t heir, struct error *error)
 {
         char path[64];
         char wanted[16];
         char now[16];
-        struct rlimit files;
         int r;
 
-        if (prlimit(keeper, RLIMIT_NOFILE, NULL, &files) < 0 || prlimit(heir, RLIMIT_NOFILE, &files, NULL) < 0)
-                return fail(error, errno, "prlimit", "the number of open files");
+        for (int i = 0; i < (int)RLIM_NLIMITS; i++)
+                if (limit_alike(i, keeper, heir) < 0)
+                        return fail(error, errno, "prlimit", "the limits of the program that serves the mount");
         if ((r = enter_groups(keeper, heir, error)) < 0 ||
             (r = read_of(keeper, "oom_score_adj", wanted, sizeof wanted, error)) < 0 ||
             (r = read_of(heir, "oom_score_adj", now, sizeof now, error)) < 0)
@@ -302,7 +321,8 @@ static int explain(const struct upgrade_mount *mount, int r, struct error *error
                                     mount->version);
         case -EBUSY:
                 return fail_because(error, EBUSY, OPERATION_UPGRADE, PROGRAM,
-                                    "the mount was just made, or is just ending");
+                                    "the mount was just made, is just ending, or a request takes longer than ten "
+                                    "seconds");
         case -ECANCELED:
                 return fail_because(error, ECANCELED, OPERATION_UPGRADE, PROGRAM,
                                     "one of the two programs ended, or did not answer in time");
@@ -314,9 +334,13 @@ static int explain(const struct upgrade_mount *mount, int r, struct error *error
 /* With the heir waiting at the other end of keeper_end. */
 static int introduce(const struct upgrade_mount *mount, pid_t heir, int order_fd, int *keeper_end, struct error *error)
 {
+        struct pollfd keeper = { .fd = mount->pidfd, .events = POLLIN };
         struct error ignored;
         int r = live_alike(mount->pid, heir, error);
 
+        if (r == 0 && poll(&keeper, 1, 0) != 0) /* then its number may be another's, of which all this was read */
+                r = fail_because(error, ECANCELED, OPERATION_UPGRADE, PROGRAM,
+                                 "the program that serves the mount ended");
         if (r == 0 && (r = fd_pass_send_all(order_fd, keeper_end, 1)) < 0)
                 r = fail(error, -r, "sendmsg", KEEPER);
         fd_close(keeper_end); /* now only the keeper's; without it the heir ends */
@@ -339,6 +363,10 @@ int upgrade_mount(const struct upgrade_mount *mount, pid_t *ret_pid, struct erro
         if (mount->version[0] == '\0')
                 return fail_because(error, EPROTONOSUPPORT, OPERATION_UPGRADE, PROGRAM,
                                     "the program that serves the mount is of a version that hands over to none");
+        if (mount->less)
+                return fail_because(error, EPROTONOSUPPORT, OPERATION_UPGRADE, PROGRAM,
+                                    "the program that serves the mount has fewer capabilities than the installed one "
+                                    "needs");
         order_fd = pidfd_getfd(mount->pidfd, FD_ORDER, 0);
         if (order_fd < 0)
                 return fail(error, errno, OPERATION_PIDFD_GETFD, KEEPER);

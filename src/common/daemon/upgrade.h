@@ -21,6 +21,7 @@ struct upgrade_mount {
         pid_t container;                   /* its first process, when the mount was made; 0: it is of the node's */
         char version[KEEPER_VERSION_SIZE]; /* of the program that serves it; "": it is too old to say */
         bool current;                      /* that is the installed program's file */
+        bool less;                         /* it has fewer capabilities than the installed one needs */
         int pidfd;
 };
 
@@ -30,8 +31,8 @@ typedef int upgrade_function(const struct upgrade_mount *mount, void *argument, 
 /*
  * upgrade_each() - the keepers that hold a lock in the state directory.
  *
- * A process counts as one that is in this user and pid namespace, has root's ids, the capabilities that remap-daemon has, a
- * filter, and a descriptor of the file of locks: so nobody is believed to be one who could gain by it.
+ * A process counts as one that is in this user and pid namespace, has root's ids, a filter, and a descriptor of the file of
+ * locks. One that has not the capabilities that remap-daemon has is not upgraded: so nobody is believed who could gain by it.
  *
  * Needs:  CAP_SYS_PTRACE.
  * Errors: EPERM without it; EXDEV /proc is of another pid namespace; ENOENT remap-daemon is not installed.
