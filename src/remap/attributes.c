@@ -65,6 +65,8 @@ static void reply_more_attributes(fuse_req_t request, int r, struct node *node, 
         answer.modified = newer_time(&st.stx_mtime);
         answer.special_major = st.stx_rdev_major;
         answer.special_minor = st.stx_rdev_minor;
+        plain.st_uid = st.stx_uid;
+        plain.st_gid = st.stx_gid;
         plain.st_size = (off_t)st.stx_size;
         plain.st_mtim = plain_time(&st.stx_mtime);
         plain.st_ctim = plain_time(&st.stx_ctime);
@@ -109,11 +111,11 @@ static bool is_of_owner(int what)
                (what & (FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_MTIME_NOW)) == FUSE_SET_ATTR_MTIME;
 }
 
-static int set_attributes(fuse_req_t request, int fd, const struct stat *st, int what,
+static int set_attributes(fuse_req_t request, struct node *node, int fd, const struct stat *st, int what,
                           const struct fuse_file_info *file)
 {
         struct link_path path = operation_path(fd);
-        int r = is_of_owner(what) ? operation_has_owner(request, fd, RIGHTS_OF_OWNER) : 0;
+        int r = is_of_owner(what) ? operation_has_owner(request, node, fd, RIGHTS_OF_OWNER) : 0;
 
         if (r < 0)
                 return r;
@@ -151,7 +153,7 @@ void attributes_set(fuse_req_t request, fuse_ino_t number, struct stat *st, int 
         int r = operation_begin(request, number, &node, &fd);
 
         if (r == 0)
-                r = set_attributes(request, fd.fd, st, what, file);
+                r = set_attributes(request, node, fd.fd, st, what, file);
         reply_attributes(request, r, node, fd.fd);
 }
 

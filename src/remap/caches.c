@@ -59,8 +59,9 @@ void caches_tell(struct node *node, pid_t thread, const struct stat *st)
         const struct file_state state = caches_state(st);
         bool same;
 
+        caches_tell_owner(node, st);
         if (shared->network || shared->alone)
-                return; /* nobody asks */
+                return; /* nobody asks for the rest */
         (void)pthread_mutex_lock(&telling);
         same = caches_same(&node->told, &state);
         if (node->told_to == NOBODY && thread > 0) {
@@ -71,6 +72,14 @@ void caches_tell(struct node *node, pid_t thread, const struct stat *st)
         else
                 node->told_to = same && !node->told_varied && node->told_to != SEVERAL && thread > 0 ? ALL : SEVERAL;
         node->told = state;
+        (void)pthread_mutex_unlock(&telling);
+}
+
+void caches_tell_owner(struct node *node, const struct stat *st)
+{
+        (void)pthread_mutex_lock(&telling);
+        node->told_uid = st->st_uid;
+        node->told_gid = st->st_gid;
         (void)pthread_mutex_unlock(&telling);
 }
 

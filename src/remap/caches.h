@@ -32,6 +32,9 @@ void caches_drop_attributes(struct node *node);
 /* caches_tell() - note that this answer tells a thread in the container the attributes of a file. */
 void caches_tell(struct node *node, pid_t thread, const struct stat *st);
 
+/* caches_tell_owner() - only who owns it: what caches_tell() does, too. */
+void caches_tell_owner(struct node *node, const struct stat *st);
+
 /*
  * caches_begin_writing() - note that the container has the file open for writing. caches_end_writing() - no more. When a
  * thread there writes, the kernel ignores what others were told meanwhile.

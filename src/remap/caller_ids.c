@@ -210,9 +210,8 @@ static bool map_ids(const struct id_maps *maps)
 
 const struct caller_ids *caller_ids_find(pid_t thread)
 {
-        found.known = thread > 0 && read_status(thread) && read_id("\nUid:", &found.uid) &&
-                      read_id("\nGid:", &found.gid) && read_groups() && map_ids(find_maps(thread));
-        if (!found.known) {
+        if (thread <= 0 || !read_status(thread) || !read_id("\nUid:", &found.uid) || !read_id("\nGid:", &found.gid) ||
+            !read_groups() || !map_ids(find_maps(thread))) {
                 found.uid = found.gid = CALLER_NOBODY;
                 found.group_count = 0;
         }

@@ -30,7 +30,6 @@
 #define CALLER_GROUPS_MAX 1024 /* the kernel allows 65536: who has more is not found */
 
 struct caller_ids {
-        bool known; /* or nobody, without groups */
         uid_t uid;
         gid_t gid;
         int group_count;
@@ -41,7 +40,7 @@ struct caller_ids {
 int caller_ids_begin(void);
 
 /*
- * caller_ids_find() - the ids of a thread that waits; CALLER_NOBODY where they cannot be found.
+ * caller_ids_find() - the ids of a thread that waits; CALLER_NOBODY without groups where they cannot be found.
  * Returns: this thread's memory, until the next call.
  */
 const struct caller_ids *caller_ids_find(pid_t thread);

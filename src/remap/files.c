@@ -222,6 +222,7 @@ void files_create(fuse_req_t request, fuse_ino_t parent, const char *name, mode_
                 caches_drop_attributes(node);
         adopt_file(node, opened, &now, file);
         /* of a new file the kernel knows nothing else: no answer about it can be on its way */
+        caches_tell_owner(node, &now);
         if (node->lookups > 1)
                 caches_tell(node, fuse_req_ctx(request)->pid, &now);
         entry = operation_entry(node, &now);

@@ -60,7 +60,7 @@ void flags_ioctl(fuse_req_t request, fuse_ino_t number, unsigned command, void *
                 r = -errno;
         if (r == 0 && sets) {
                 (void)memcpy(&value, in, in_size);
-                r = operation_has_owner(request, (int)file->fh, RIGHTS_OF_OWNER);
+                r = operation_has_owner(request, node, (int)file->fh, RIGHTS_OF_OWNER);
                 if (r == 0)
                         r = set((int)file->fh, command, &value);
                 caches_drop_attributes(node); /* its change time */

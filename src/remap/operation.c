@@ -66,26 +66,23 @@ int operation_act_as_creator(fuse_req_t request)
         return shared->checked ? caller_become_able(context->uid, context->gid) : 0;
 }
 
-static bool is_owner(fuse_req_t request, uid_t uid)
+int operation_has_owner(fuse_req_t request, struct node *node, int fd, enum rights enough)
 {
-        const struct caller_ids *caller;
-
-        if (!shared->checked)
-                return fuse_req_ctx(request)->uid == uid;
-        caller = caller_ids_find(fuse_req_ctx(request)->pid);
-        return caller->known && caller->uid == uid;
-}
-
-int operation_has_owner(fuse_req_t request, int fd, enum rights enough)
-{
+        const struct fuse_ctx *context = fuse_req_ctx(request);
         struct stat st;
         bool known;
 
         if (fstatat(fd, "", &st, AT_EMPTY_PATH) < 0)
                 return -errno;
-        known = shared->mappable ? caller_ids_know(fuse_req_ctx(request)->pid, st.st_uid, st.st_gid)
+        if (shared->checked && st.st_uid == node->told_uid && st.st_gid == node->told_gid)
+                return 0;
+        if (shared->checked) {
+                caches_drop_attributes(node); /* it asks again before it checks the next time */
+                return -EPERM;
+        }
+        known = shared->mappable ? caller_ids_know((pid_t)context->pid, st.st_uid, st.st_gid)
                                  : caller_knows(st.st_uid, st.st_gid);
-        return known || (enough == RIGHTS_OF_OWNER && is_owner(request, st.st_uid)) ? 0 : -EPERM;
+        return known || (enough == RIGHTS_OF_OWNER && context->uid == st.st_uid) ? 0 : -EPERM;
 }
 
 int operation_begin(fuse_req_t request, fuse_ino_t number, struct node **ret_node, struct node_fd *ret_fd)

@@ -58,10 +58,12 @@ int operation_act_as_creator(fuse_req_t request);
 /*
  * operation_has_owner() - whether the caller's user namespace has the owners of a file: else root there has no rights over
  * it, or, where these are enough, the caller is its owner. The kernel has asked the same, by attributes that may be older:
- * as long as a process has a file open, as old as when it opened it. Returns 0, EPERM or another negative errno.
+ * as long as a process has a file open, as old as when it opened it. Where the kernel alone checks permissions, mounts are
+ * id-mapped with maps that need not be those of user namespaces, and only the kernel can tell: there the owner must be the
+ * one that it was told last. Returns 0, EPERM or another negative errno.
  */
 enum rights { RIGHTS_OF_ROOT, RIGHTS_OF_OWNER };
-int operation_has_owner(fuse_req_t request, int fd, enum rights enough);
+int operation_has_owner(fuse_req_t request, struct node *node, int fd, enum rights enough);
 
 /* operation_begin() - the node of a request and a descriptor of it, as the caller. Returns 0 or negative errno. */
 int operation_begin(fuse_req_t request, fuse_ino_t number, struct node **ret_node, struct node_fd *ret_fd);

@@ -68,6 +68,8 @@ struct node {
         uint32_t writers;       /* files open for writing in the container; too many after a daemon was killed */
         int32_t told_to;        /* who in the container was told its attributes since they were dropped */
         struct file_state told; /* what was told last */
+        uint32_t told_uid;      /* and who owns it */
+        uint32_t told_gid;
         struct file_state seen; /* as of the last open: is the page cache still valid? */
 };
 

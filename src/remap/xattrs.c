@@ -33,11 +33,11 @@ static bool passes(const char *name)
  * that an id-mapped mount stores, or means the same. It asks neither of these for an empty value, which it takes from
  * everybody. Taking a capability away needs no look at the owner: the kernel does that for who writes to the file.
  */
-static int check_capability(fuse_req_t request, const char *name, size_t size, int fd)
+static int check_capability(fuse_req_t request, fuse_ino_t number, const char *name, size_t size, int fd)
 {
         if (!is_capability(name))
                 return 0;
-        return size > 0 ? operation_has_owner(request, fd, RIGHTS_OF_ROOT) : -EPERM;
+        return size > 0 ? operation_has_owner(request, nodes_get(number), fd, RIGHTS_OF_ROOT) : -EPERM;
 }
 
 static int begin_xattr(fuse_req_t request, fuse_ino_t number, const char *name, bool changes, int refused,
@@ -51,7 +51,7 @@ static int begin_xattr(fuse_req_t request, fuse_ino_t number, const char *name, 
         r = operation_begin(request, number, &node, ret_fd);
         if (r == 0 && changes && name != NULL &&
             strncmp(name, "system.", 7) == 0) /* FUSE does not check permissions for all of them */
-                r = operation_has_owner(request, ret_fd->fd, RIGHTS_OF_OWNER);
+                r = operation_has_owner(request, node, ret_fd->fd, RIGHTS_OF_OWNER);
         if (r < 0)
                 return r;
         return S_ISLNK(node->mode) ? refused : 0;
@@ -63,7 +63,7 @@ void xattrs_set(fuse_req_t request, fuse_ino_t number, const char *name, const c
         int r = begin_xattr(request, number, name, /* changes= */ true, -EOPNOTSUPP, &fd);
 
         if (r == 0)
-                r = check_capability(request, name, size, fd.fd);
+                r = check_capability(request, number, name, size, fd.fd);
         if (r == 0 && ATTEMPT(request, setxattr(operation_path(fd.fd).text, name, value, size, flags)) < 0)
                 r = -errno;
         operation_reply_error(request, r);

@@ -367,11 +367,11 @@ else: print("ok")' "$1" "$NET_RAW"
 
 # capability_of FILE: on the node, as root of the container sees it without a map.
 capability_of() {
-        getfattr --only-values -n security.capability "$1" 2>/dev/null | xxd -p
+        getfattr --only-values -n security.capability "$1" 2>/dev/null | od -A n -v -t x1 | tr -d ' \n'
 }
 
 capability_inside() {
-        in_container getfattr --only-values -n security.capability "$1" 2>/dev/null | xxd -p
+        in_container getfattr --only-values -n security.capability "$1" 2>/dev/null | od -A n -v -t x1 | tr -d ' \n'
 }
 
 @test "capabilities that root of the container gives a file are those that a direct mount stores, and a write takes them away" {

@@ -113,6 +113,42 @@ for line in sys.stdin:
         is "$(stat -c %u:%g:%a "$BATS_TEST_TMPDIR/ext4/file")" 100000:100000:644
 }
 
+@test "a file that the node gives to another user of the container is no more the first one's, who has it open" {
+        make_source tmpfs
+        install -m 0644 -o 1000 -g 1000 /dev/null "$BATS_TEST_TMPDIR/tmpfs/file"
+        two_containers "$BATS_TEST_TMPDIR/tmpfs"
+        talk /usr/bin/setpriv --reuid 1000 --regid 1000 --clear-groups /usr/bin/python3 -u -c '
+import errno, os, sys
+fd = os.open("/data/file", os.O_RDONLY)
+print("ready")
+for line in sys.stdin:
+    try: print(os.fchmod(fd, 0o4777) or "ok")
+    except OSError as error: print(errno.errorcode[error.errno])'
+        chown 0:0 "$BATS_TEST_TMPDIR/tmpfs/file"
+        tell try
+        answer EPERM
+        tell try
+        answer EPERM
+        is "$(stat -c %u:%g:%a "$BATS_TEST_TMPDIR/tmpfs/file")" 0:0:644
+        chown 1000:1000 "$BATS_TEST_TMPDIR/tmpfs/file"
+        as 1000 append /data/file x 1
+        tell try
+        answer ok
+}
+
+@test "an id-mapped mount may have another map than the container, whose root is another owner's there" {
+        make_source ext4
+        local file=$BATS_TEST_TMPDIR/ext4/file map='[{"containerID": 300000, "hostID": 100000, "size": 65536}]'
+        echo text >"$file"
+        chown 300000:300000 "$file"
+        serve "$BATS_TEST_TMPDIR/ext4"
+        OCI_MOUNTS="{\"destination\": \"/data\", \"type\": \"bind\", \"source\": \"$SERVED\", \"options\": [\"bind\"], \"uidMappings\": $map, \"gidMappings\": $map}"
+        start_container crun 100000
+        is "$(in_container stat -c %u:%g /data/file)" 0:0
+        in_container sh -c 'chmod 0640 /data/file && chown 7:8 /data/file && touch -d 2001-02-03 /data/file'
+        is "$(stat -c %u:%g:%a "$file") $(date -d "@$(stat -c %Y "$file")" +%Y)" "300007:300008:640 2001"
+}
+
 @test "processes of one container that open files until they are refused leave the other container its files" {
         local i
         make_source tmpfs
