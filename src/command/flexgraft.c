@@ -38,7 +38,7 @@ static const struct command {
         { "mount", "list", "mount-list", "list the mounts that flexgraft made in containers" },
         { "mount", "remove", "mount-remove", "remove a mount that flexgraft made in a container" },
         { "remap", "mount", "remap-mount", "mount a directory so that container runtimes can id-map it" },
-        { "remap", "upgrade", "remap-upgrade", "have the installed remap-daemon serve the mounts of an older one" },
+        { "remap", "upgrade", "remap-upgrade", "have the installed remap-daemon serve an older one's mounts" },
         { "volume", "create", "volume-create", "make a volume in a pool, or adopt a disk" },
         { "volume", "expand", "volume-expand", "let a volume grow, also while it is mounted" },
         { "volume", "snapshot", "volume-snapshot", "take a snapshot of a volume, or go back to one" },
