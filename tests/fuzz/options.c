@@ -3,7 +3,7 @@
 #include "fuzz.h"
 
 #include "mount/options.h"
-#include "network/nfs_export.h"
+#include "network/nfs_server.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -2,7 +2,7 @@
 /* A container's resolv.conf, or with an odd first byte its hosts file. */
 #include "fuzz.h"
 
-#include "network/resolv_conf.h"
+#include "network/dns.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "unit.h"
 
-#include "network/address_pattern.h"
+#include "network/address.h"
 
 static bool matches(const char *pattern, const char *text)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "unit.h"
 
-#include "network/nfs_export.h"
+#include "network/nfs_server.h"
 
 static void host_and_path_are_parted_at_the_first_colon(void **state)
 {

@@ -9,7 +9,6 @@
 #include "base/failure.h"
 #include "container/container.h"
 #include "mount/options.h"
-#include "network/nfs_export.h"
 #include "network/nfs_server.h"
 
 #define NFS_VERSION_SIZE 8

@@ -5,6 +5,7 @@
 #ifndef FLEXGRAFT_NETWORK_NFS_SERVER_H
 #define FLEXGRAFT_NETWORK_NFS_SERVER_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -47,5 +48,21 @@ struct nfs_server {
  */
 int nfs_server_find(const struct nfs_server_view *view, const char *host, uint16_t port, bool connects,
                     int64_t deadline_ms, struct nfs_server *ret_address, struct error *error);
+
+/* ---- an export of an NFS server as text */
+
+#define NFS_HOST_SIZE 256
+
+struct nfs_export {
+        char host[NFS_HOST_SIZE]; /* a name or an address, without brackets */
+        char path[PATH_MAX];
+        char source[PATH_MAX + NFS_HOST_SIZE + 4]; /* as the kernel wants both: "host:/path", "[fd00::1]:/path" */
+};
+
+/* nfs_export_parse() - from "host:/path". Errors: -EINVAL; fills no struct error. */
+int nfs_export_parse(const char *source, struct nfs_export *ret_export);
+
+/* nfs_export_join() - from both parts; the host may be in brackets. */
+int nfs_export_join(const char *host, const char *path, struct nfs_export *ret_export);
 
 #endif

@@ -14,7 +14,7 @@
 #include "base/json.h"
 #include "base/node_path.h"
 #include "base/text.h"
-#include "network/address_pattern.h"
+#include "network/address.h"
 #include "state/file_key.h"
 
 #define DEFAULT_PATH "/etc/flexgraft/policy.json"

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "network/address_pattern.h"
-#include "network/nfs_export.h"
+#include "network/address.h"
+#include "network/nfs_server.h"
 #include "state/policy.h"
 
 #define KEY "nfsServers"
