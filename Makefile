@@ -242,7 +242,7 @@ $(BUILD)/common/%.o: src/common/%.c Makefile
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
 
-$(BUILD)/common/process/unprivileged.o: $(BUILD)/privileges/parser.h
+$(BUILD)/common/process/sealed_child.o: $(BUILD)/privileges/parser.h
 $(BUILD)/common/block/fs_tools.o: $(BUILD)/privileges/tools.h
 $(BUILD)/common/block/lvm.o: $(BUILD)/privileges/lvm.h
 $(BUILD)/common/block/pmem.o: $(BUILD)/privileges/pmem.h

@@ -257,7 +257,7 @@ static const struct privilege_row privilege_table[] = {
           { CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, -1 },
           { GROUP_BASE, GROUP_CONTAINER, GROUP_QUESTION, GROUP_SORT } },
         { "init", { -1 }, { GROUP_BASE } },
-        { "parser", /* reads what others wrote, for a program that has all privileges (process/unprivileged.c) */
+        { "parser", /* reads what others wrote, for a program that has all privileges (process/sealed_child.c) */
           { -1 },
           { "brk", "mmap", "munmap", "mremap", "getrandom", "exit", "exit_group", "rt_sigreturn" } },
         { "getvolumename", { -1 }, { GROUP_BASE, GROUP_LOG, "umask" } },

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "process/ask.h"
+#include "process/worker.h"
 
 #define COUNT 100
 

@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 
-#include "process/unprivileged.h"
+#include "process/sealed_child.h"
 
 static unsigned say(void *argument)
 {

@@ -20,8 +20,8 @@
 #include "block/loop.h"
 #include "block/loop_backing.h"
 #include "block/loop_guard.h"
-#include "process/ask.h"
 #include "process/log.h"
+#include "process/worker.h"
 
 #define AT_ONCE 16       /* devices that one worker asks */
 #define PATIENCE_MS 2000 /* with one worker */

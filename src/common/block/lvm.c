@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "block/lvm_filter.h"
 #include "block/lvm_targets.h"
-#include "process/exec_json.h"
+#include "process/exec_helper.h"
 
 #define WORDS_MAX 40
 #define CONFIGURATION_SIZE (65536 + 256)

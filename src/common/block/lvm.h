@@ -2,7 +2,7 @@
 /*
  * lvm.h - volume groups and logical volumes, through lvm2's commands and their JSON reports.
  *
- * An exec helper (process/exec_json) runs lvm(8), with a fixed list of subcommands, and nothing else.
+ * An exec helper (process/exec_helper) runs lvm(8), with a fixed list of subcommands, and nothing else.
  */
 #ifndef FLEXGRAFT_BLOCK_LVM_H
 #define FLEXGRAFT_BLOCK_LVM_H

@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "process/exec_json.h"
+#include "process/exec_helper.h"
 
 #define RETRY_MS 50
 

@@ -3,7 +3,7 @@
  * pmem.h - regions of persistent memory and their namespaces.
  *
  * libndctl exists as a shared library only, and these programs are static. So another program uses it, pmem-namespaces,
- * which an exec helper runs (process/exec_json).
+ * which an exec helper runs (process/exec_helper).
  */
 #ifndef FLEXGRAFT_BLOCK_PMEM_H
 #define FLEXGRAFT_BLOCK_PMEM_H

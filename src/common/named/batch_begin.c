@@ -14,7 +14,7 @@
 #include "inject/request/source.h"
 #include "named/keeper.h"
 #include "pool/pool_nfs_share.h"
-#include "process/unprivileged.h"
+#include "process/sealed_child.h"
 #include "state/config.h"
 #include "state/policy.h"
 #include "state/volume_record.h"

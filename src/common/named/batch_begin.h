@@ -2,7 +2,7 @@
 /*
  * batch_begin.h - which helper processes mount-batch, mount-hook and mount-volume start before they drop their privileges:
  * that of daemon/remap.h, and those of volumes by name (volume/exec_helpers.h). What a request says of it a process
- * without privileges reads (process/unprivileged.h).
+ * without privileges reads (process/sealed_child.h).
  */
 #ifndef FLEXGRAFT_NAMED_BATCH_BEGIN_H
 #define FLEXGRAFT_NAMED_BATCH_BEGIN_H

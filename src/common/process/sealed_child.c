@@ -5,14 +5,18 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "privileges/parser.h"
+
 #include "base/fd.h"
 #include "base/fd_pass.h"
 #include "base/sort.h"
+#include "process/privileges.h"
 #include "process/worker.h"
 
 #define KEEP_MAX 80
@@ -106,4 +110,44 @@ int sealed_child_run_attended(sealed_child_function *function, sealed_child_atte
         while (waitid(P_PIDFD, (id_t)pidfd, &end, WEXITED) < 0 && errno == EINTR)
                 ;
         return r;
+}
+
+/* ---- one question about data that others wrote, answered by a process without any privilege: for a program */
+
+#define NO_ANSWER 255
+#define SECONDS 10 /* until it is killed */
+
+static _Noreturn void run(unprivileged_function *function, void *argument, int parent)
+{
+        struct error ignored;
+
+        worker_dies_with_parent(parent);
+        (void)signal(SIGALRM, SIG_DFL);
+        (void)alarm(SECONDS);
+        if (close_range(0, ~0U, 0) < 0 || privileges_drop(&PRIVILEGES, &ignored) < 0)
+                _exit(NO_ANSWER);
+        _exit((int)(function(argument) & NO_ANSWER));
+}
+
+int unprivileged_ask(unprivileged_function *function, void *argument)
+{
+        int parent = getpid();
+        pid_t pid = fork();
+        siginfo_t end;
+
+        if (pid == 0)
+                run(function, argument, parent);
+        if (pid < 0)
+                return -1;
+        while (waitid(P_PID, (id_t)pid, &end, WEXITED) < 0)
+                if (errno != EINTR)
+                        return -1;
+        return end.si_code == CLD_EXITED && end.si_status != NO_ANSWER ? end.si_status : -1;
+}
+
+void *unprivileged_memory(size_t size)
+{
+        void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+        return memory == MAP_FAILED ? NULL : memory;
 }

@@ -11,7 +11,7 @@
 #include "block/lvm.h"
 #include "block/pmem.h"
 #include "daemon/id_mappable.h"
-#include "process/unprivileged.h"
+#include "process/sealed_child.h"
 #include "state/config.h"
 #include "state/volume_record.h"
 #include "volume/kinds.h"

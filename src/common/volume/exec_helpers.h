@@ -4,7 +4,7 @@
  * remap-daemon.
  *
  * They are started before the verb drops its privileges, and only those that the volume's kind needs. What the request
- * says is read by a process without privileges (process/unprivileged.h), unless none of its strings is the word of a
+ * says is read by a process without privileges (process/sealed_child.h), unless none of its strings is the word of a
  * kind that runs programs. Where the kind cannot be known before the work begins, those of all kinds are started.
  */
 #ifndef FLEXGRAFT_VOLUME_EXEC_HELPERS_H

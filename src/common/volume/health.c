@@ -16,7 +16,6 @@
 #include "base/reply.h"
 #include "block/device.h"
 #include "mount/fs_usage.h"
-#include "process/ask.h"
 #include "process/proc.h"
 #include "process/worker.h"
 #include "provision/reply.h"

@@ -12,7 +12,7 @@
 #include "base/metrics_text.h"
 #include "base/reply.h"
 #include "mount/fs_usage.h"
-#include "process/ask.h"
+#include "process/worker.h"
 #include "state/call_counts.h"
 #include "state/config.h"
 #include "state/volume_record.h"
