@@ -6,6 +6,7 @@
 #ifndef FLEXGRAFT_CONTAINER_CONTROL_GROUP_H
 #define FLEXGRAFT_CONTAINER_CONTROL_GROUP_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -39,5 +40,24 @@ int control_group_first(int group_fd, const char *name, pid_t parent, struct con
 /* control_group_each() - call a function for each process of this group itself, until it returns not 0. */
 typedef int control_group_visit(pid_t pid, void *argument, struct error *error);
 int control_group_each(int group_fd, const char *name, control_group_visit *visit, void *argument, struct error *error);
+
+/*
+ * ---- the process that stands for a systemd service or scope, from its control group.
+ *
+ * systemd tells a unit's main process over its bus alone, and a program that may speak to the bus may start units. The
+ * control group is enough: it is named after the unit, and no process enters it but by root's doing or by being a child.
+ */
+
+/* unit_take() - a value of a request that is the name of a service or a scope; borrowed. */
+int unit_take(const char *key, const json_t *value, const char **ret_unit, struct error *error);
+
+/*
+ * unit_find() - the oldest process of a unit of the system's that is in another mount namespace than the node
+ * (control_group_first()): with "payload", the group where systemd-nspawn puts its container, in that one.
+ *
+ * Errors:  ENOENT no such unit runs; ESRCH it has no process; EINVAL all its processes are in the node's mount
+ *          namespace.
+ */
+int unit_find(const char *unit, struct container_process *ret_process, struct error *error);
 
 #endif

@@ -32,7 +32,7 @@ struct container_lookup {
  * container_lookup_find() - the process of the container with this id, or, if the runtime supports it, with this name
  * or with the only id that begins so. An exact id or name always wins.
  *
- * Runs in: the node's mount namespace; reads files below the runtimes' state directories (container/runtime_dir).
+ * Runs in: the node's mount namespace; reads files below the runtimes' state directories (container/state_file).
  * Takes:   id, checked to be a single path component.
  * Errors:  ENOENT no runtime has it; ENOTUNIQ several match; ESRCH it is not running; EBADMSG a state file that cannot
  *          be parsed; EPERM one that others may write.

@@ -8,8 +8,8 @@
 
 #include "base/json_value.h"
 #include "base/text.h"
+#include "container/control_group.h"
 #include "container/lookup.h"
-#include "container/unit.h"
 
 #define MEMBER(member, kind)                                                                                           \
         {                                                                                                              \

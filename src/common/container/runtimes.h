@@ -8,7 +8,6 @@
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "container/runtime_dir.h"
 #include "container/state_file.h"
 
 #define RUNTIME_SPACE_MAX 77  /* a namespace of containerd, terminated */
