@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/text.h"
-#include "block/device_each.h"
+#include "block/device_tag.h"
 #include "process/worker.h"
 
 #define PATIENCE_MS 2000 /* with one device */
