@@ -15,7 +15,7 @@
 #include "state/file_key.h"
 #include "state/mount_record.h"
 #include "state/policy.h"
-#include "state/record_schema.h"
+#include "state/record_table.h"
 #include "state/volume_record.h"
 #include "state/wish.h"
 

@@ -5,6 +5,7 @@
 #ifndef FLEXGRAFT_STATE_RECORD_TABLE_H
 #define FLEXGRAFT_STATE_RECORD_TABLE_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -60,5 +61,10 @@ const struct record_field *record_field_find(const struct record_field *fields, 
 
 /* record_field_is_written() - whether a record has the field's key in its file. */
 bool record_field_is_written(const struct record_field *fields, const struct record_field *field, const void *record);
+
+/* ---- the table of a record (state/record.h) -> a JSON Schema */
+
+/* record_schema() - a document of draft 2020-12. The caller owns it. */
+json_t *record_schema(const char *title, const struct record_table *table);
 
 #endif
