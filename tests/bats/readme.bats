@@ -260,7 +260,7 @@ there_are_tests() {
 @test "docs/ARCHITECTURE.md has the table of steps and the folders' matrix as the sources have them" {
         local document=$FLEXGRAFT_REPO/docs/ARCHITECTURE.md
         diff <(sed -n '/^```text/,/^```/p' "$document" | sed '1d;$d') \
-                <(sed -n '/^ \*      step /,/^ \*\//p' "$FLEXGRAFT_REPO/src/common/inject/step.h" | sed '$d; s/^ \* \{0,6\}//')
+                <(sed -n '/^ \*      step /,/^ \*\//p' "$FLEXGRAFT_REPO/src/common/inject/plan.h" | sed '$d; s/^ \* \{0,6\}//')
         diff <(sed -nE 's/^\| `([a-z/-]*[a-z])` \| ?([a-z/ ]*) ?\|$/\1: \2/p' "$document" | sed 's/ $//' | sort) \
                 <(sed -nE "s/^ +\\[([a-z/-]+)\\]='([a-z/ ]*)'\$/\\1: \\2/p" "$FLEXGRAFT_REPO/scripts/layers" | sed 's/ $//' | sort)
 }

@@ -21,7 +21,7 @@ int attributes_set(struct injection *injection, bool mapped, struct error *error
  */
 int attributes_check_owner(const struct injection *injection, struct error *error);
 
-/* Step LOCK of inject/step.h. */
+/* Step LOCK of inject/plan.h. */
 int attributes_lock(struct injection *injection, struct error *error);
 
 /*

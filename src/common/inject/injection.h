@@ -75,7 +75,7 @@ const struct policy *injection_policy(const struct injection *injection);
 /* injection_check_policy() - whether the session's policy allows record.origin as a source. Errors: EACCES. */
 int injection_check_policy(const struct injection *injection, struct error *error);
 
-/* Steps of inject/step.h: PIN_CONTAINER, CLAIM, OPEN. */
+/* Steps of inject/plan.h: PIN_CONTAINER, CLAIM, OPEN. */
 int injection_pin_container(struct injection *injection, struct error *error);
 int injection_claim(struct injection *injection, struct error *error);
 int injection_open_source(struct injection *injection, struct error *error);

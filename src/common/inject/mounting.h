@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "inject/injection.h"
 
-/* Steps MAKE and SET_ATTRIBUTES of inject/step.h; where the kernel cannot map owners, the second makes the mount again. */
+/* Steps MAKE and SET_ATTRIBUTES of inject/plan.h; where the kernel cannot map owners, the second makes the mount again. */
 int mounting_make(struct injection *injection, struct error *error);
 int mounting_set_attributes(struct injection *injection, struct error *error);
 

@@ -17,7 +17,6 @@
 #include "inject/plan.h"
 #include "inject/request/request_batch.h"
 #include "inject/request/request_keys.h"
-#include "inject/request/request_wanted.h"
 #include "inject/request/source.h"
 #include "state/config.h"
 #include "state/policy.h"

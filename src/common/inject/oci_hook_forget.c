@@ -6,9 +6,9 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "inject/former.h"
 #include "inject/oci_hook.h"
 #include "inject/raw_grant.h"
-#include "inject/volume_keeper.h"
 #include "process/proc.h"
 #include "process/worker.h"
 #include "state/config.h"

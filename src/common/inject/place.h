@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "inject/injection.h"
 
-/* Steps RECORD, MAKE_TARGET, ALLOW_DEVICE, PLACE and CONFIRM of inject/step.h. */
+/* Steps RECORD, MAKE_TARGET, ALLOW_DEVICE, PLACE and CONFIRM of inject/plan.h. */
 int place_record(struct injection *injection, struct error *error);
 int place_make_target(struct injection *injection, struct error *error);
 int place_allow_device(struct injection *injection, struct error *error);

@@ -8,9 +8,9 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/text.h"
+#include "inject/former.h"
 #include "inject/made.h"
 #include "inject/raw_grant.h"
-#include "inject/volume_keeper.h"
 #include "process/namespace.h"
 
 #define UNMAKE_MS 5000 /* so long a removal waits for calls that are at work on mounts below its own directories */

@@ -40,7 +40,7 @@ struct removal {
 /* removal_init() - set up a removal in zeroed memory. */
 void removal_init(struct removal *removal, const struct request *request);
 
-/* Steps FIND_RECORD, UNPLACE, FORBID_DEVICE, UNMAKE_TARGET, LET_GO and FORGET of inject/step.h. */
+/* Steps FIND_RECORD, UNPLACE, FORBID_DEVICE, UNMAKE_TARGET, LET_GO and FORGET of inject/plan.h. */
 int removal_find_record(struct removal *removal, struct error *error);
 int removal_unplace(struct removal *removal, struct error *error);
 int removal_forbid_device(struct removal *removal, struct error *error);

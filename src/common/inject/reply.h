@@ -16,7 +16,7 @@
 /* Their programs are those of inject/reply_mount.h. */
 extern const struct schema_form inject_reply_forms[];
 
-/* The replies for people, of all helpers but mount-list, whose table is inject/list_table. */
+/* The replies for people, of all helpers but mount-list, whose table is list_table_say()'s. */
 extern const struct people_form inject_people[];
 
 /* Each prints one line and returns the program's exit status; EXIT_FAILED also when the line cannot be written. */

@@ -12,7 +12,7 @@
 #include "inject/request/request.h"
 #include "state/wish.h"
 
-/* Step WANT of inject/step.h: with "persist" the mount is wanted, with "persist": false it is not. */
+/* Step WANT of inject/plan.h: with "persist" the mount is wanted, with "persist": false it is not. */
 int want_set(struct injection *injection, struct error *error);
 
 /* want_undo() - what was wanted before is wanted again: a failed call leaves no wish. */

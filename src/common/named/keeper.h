@@ -3,7 +3,7 @@
 #ifndef FLEXGRAFT_NAMED_KEEPER_H
 #define FLEXGRAFT_NAMED_KEEPER_H
 
-#include "inject/volume_keeper.h"
+#include "inject/former.h"
 
 extern const struct volume_keeper named_keeper;
 

@@ -35,7 +35,7 @@ enum request_ids { IDS_AUTO, IDS_IDMAPPED, IDS_USERNS, IDS_REMAP, IDS_HOST };
 
 struct key_table;     /* base/key.h */
 struct source_kind;   /* inject/request/source.h */
-struct volume_keeper; /* inject/volume_keeper.h */
+struct volume_keeper; /* inject/former.h */
 
 /* Of a volume that is made if there is none. */
 struct request_create {

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "inject/request/request.h"
+#include "state/wish.h"
 
 /*
  * request_batch_add() - more entries for a request of the kind REQUEST_MOUNT_BATCH, from an array or a single object.
@@ -23,5 +24,20 @@ int request_batch_add(struct request *request, const char *key, const json_t *va
  * may have in common. Puts parents before children.
  */
 int request_batch_finish(struct request *request, struct error *error);
+
+/* ---- what is wanted in a container whenever it runs (state/wish), as entries of a batch */
+
+/*
+ * request_wanted_add() - what is wanted in a container, as entries of a batch, to be put into this process's; wanted
+ * must outlive the request. known: its members but "created" say which process it is.
+ */
+int request_wanted_add(struct request *request, const struct wish_record *wanted,
+                       const struct container_reference *known, struct error *error);
+
+/*
+ * request_wanted_add_all() - for a batch with "wanted": find its container, and add what is wanted in it; the entries
+ * name the process that was found, so that they are of no other one.
+ */
+int request_wanted_add_all(struct request *request, struct error *error);
 
 #endif
