@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "pool/record_index.h"
 #include "process/log.h"
+#include "state/use_index.h"
 #include "state/volume_record.h"
 
 #define DIRECTORY "provisioned" /* of the state */
@@ -251,4 +251,22 @@ void provision_record_release(struct provision_record *record)
 void provision_record_tidy(struct state *state)
 {
         record_tidy(state, &provision_record_table);
+}
+
+/* ---- the records of volumes by what they are called in their pools: entries in the index (state/use_index.h), */
+
+int record_index_add(const struct state *records, const char *id, const char *file, struct error *error)
+{
+        char keys[USE_KEYS_SIZE] = "";
+
+        use_keys_add_disk(keys, id);
+        return use_index_add(records, keys, USE_HOLDER_PROVISIONED, file, error);
+}
+
+int record_index_remove(const struct state *records, const char *id, const char *file)
+{
+        char keys[USE_KEYS_SIZE] = "";
+
+        use_keys_add_disk(keys, id);
+        return use_index_remove(records, keys, USE_HOLDER_PROVISIONED, file);
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "pool/record_index.h"
+#include "pool/record.h"
 #include "state/use_index.h"
 
 /* ---- the index as a whole */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* record_find.h - the records of volumes of one id, by the index (pool/record_index.h). */
+/* record_find.h - the records of volumes of one id, by the index (pool/record.h). */
 #ifndef FLEXGRAFT_POOL_RECORD_FIND_H
 #define FLEXGRAFT_POOL_RECORD_FIND_H
 

@@ -61,7 +61,7 @@ void use_keys_add_directory(char *keys, const char *path);
 /* use_keys_add_named() - add a volume by its name: it has neither a device nor a directory of the node. */
 void use_keys_add_named(char *keys, const char *name);
 
-/* use_keys_add_disk() - add what a volume is called in its pool (pool/record_index.h). */
+/* use_keys_add_disk() - add what a volume is called in its pool (pool/record.h). */
 void use_keys_add_disk(char *keys, const char *id);
 
 /* use_keys_add_all() - add all of others. */
