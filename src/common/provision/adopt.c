@@ -9,8 +9,8 @@
 #include "pool/pool_kind.h"
 #include "pool/record.h"
 #include "process/log.h"
+#include "provision/disk_uses.h"
 #include "provision/profile.h"
-#include "provision/released_disks.h"
 
 #define MATCHES_MAX 8 /* how often another process may take a disk first */
 

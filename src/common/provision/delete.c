@@ -14,7 +14,7 @@
 #include "pool/record.h"
 #include "process/log.h"
 #include "provision/cdi.h"
-#include "provision/released_disks.h"
+#include "provision/disk_uses.h"
 #include "state/use_index.h"
 #include "state/uses.h"
 #include "state/volume_record.h"

@@ -2,7 +2,11 @@
 #include "provision/disk_uses.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/stat.h>
+
+#include "base/hash.h"
+#include "base/json.h"
 
 static void add_stack(char *keys, const struct block_stack *stack)
 {
@@ -34,4 +38,55 @@ int disk_uses_add_image(char *keys, int fd, struct error *error)
         use_keys_add_file(keys, st.st_dev, st.st_ino);
         add_stack(keys, &stack);
         return 0;
+}
+
+/* ---- disks of deleted volumes (retained, or recycled) that volume-create may choose again, of pools */
+
+#define FILE_NAME "released.set" /* beside the records, and no name of one */
+
+/* Empty where the file cannot be used. Owned by the caller. */
+static json_t *read_set(const struct state *state)
+{
+        json_t *set = NULL;
+        struct error ignored;
+
+        if (state->dir_fd < 0 || json_file_load(state->dir_fd, FILE_NAME, JSON_OBJECT, &set, &ignored) < 0)
+                set = json_object();
+        return set;
+}
+
+bool released_disks_has(const struct state *state, const char *identity)
+{
+        cleanup_json json_t *set = read_set(state);
+
+        return json_object_get(set, identity) != NULL;
+}
+
+static int change(struct state *state, const char *identity, bool released, struct error *error)
+{
+        const uint64_t key = hash_bytes(HASH_SEED, FILE_NAME, strlen(FILE_NAME));
+        cleanup_json json_t *set = NULL;
+        int r;
+
+        if (identity[0] == '\0')
+                return 0;
+        if ((r = state_lock(state, key, error)) < 0)
+                return r;
+        set = read_set(state);
+        if ((json_object_get(set, identity) != NULL) != released) {
+                r = released ? json_object_set_new(set, identity, json_true()) : json_object_del(set, identity);
+                r = r == 0 ? json_file_replace(state->dir_fd, FILE_NAME, set, FILE_DURABLE) : -ENOMEM;
+        }
+        state_unlock(state, key);
+        return r < 0 ? fail(error, -r, "write", FILE_NAME) : 0;
+}
+
+int released_disks_add(struct state *state, const char *identity, struct error *error)
+{
+        return change(state, identity, /* released= */ true, error);
+}
+
+int released_disks_remove(struct state *state, const char *identity, struct error *error)
+{
+        return change(state, identity, /* released= */ false, error);
 }
