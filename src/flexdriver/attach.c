@@ -2,7 +2,7 @@
 /* attach JSON NODE - attach a volume to a node. */
 #include "privileges/attach.h"
 #include "volume/exec_helpers.h"
-#include "volume/schema.h"
+#include "volume/reply.h"
 #include "volume/verb_main.h"
 #include "volume/volume.h"
 

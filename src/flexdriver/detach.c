@@ -2,7 +2,7 @@
 /* detach NAME NODE - detach a volume from its node. */
 #include "privileges/detach.h"
 #include "volume/exec_helpers.h"
-#include "volume/schema.h"
+#include "volume/reply.h"
 #include "volume/verb_main.h"
 #include "volume/volume.h"
 

@@ -2,7 +2,7 @@
 /* expandfs JSON DEVICE DIR NEW_SIZE OLD_SIZE - grow the filesystem of a volume while it is mounted. */
 #include "privileges/expandfs.h"
 #include "volume/exec_helpers.h"
-#include "volume/schema.h"
+#include "volume/reply.h"
 #include "volume/verb_main.h"
 #include "volume/volume.h"
 

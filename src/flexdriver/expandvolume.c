@@ -2,7 +2,7 @@
 /* expandvolume JSON DIR NEW_SIZE OLD_SIZE - grow a volume's device. */
 #include "privileges/expandvolume.h"
 #include "volume/exec_helpers.h"
-#include "volume/schema.h"
+#include "volume/reply.h"
 #include "volume/verb_main.h"
 #include "volume/volume.h"
 

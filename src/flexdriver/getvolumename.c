@@ -4,7 +4,6 @@
 #include "process/program.h"
 #include "volume/call.h"
 #include "volume/reply.h"
-#include "volume/schema.h"
 
 static const struct program program = {
         .usage =

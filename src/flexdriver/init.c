@@ -3,7 +3,6 @@
 #include "privileges/init.h"
 #include "process/program.h"
 #include "volume/reply.h"
-#include "volume/schema.h"
 
 static const struct program program = {
         .usage = VERB_USAGE(init, INIT, "Print what the FlexVolume driver of this name can do."),

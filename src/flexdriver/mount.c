@@ -2,7 +2,7 @@
 /* mount DIR JSON - mount a volume for a pod. */
 #include "privileges/mount.h"
 #include "volume/exec_helpers.h"
-#include "volume/schema.h"
+#include "volume/reply.h"
 #include "volume/verb_main.h"
 #include "volume/volume.h"
 

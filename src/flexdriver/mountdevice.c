@@ -2,7 +2,7 @@
 /* mountdevice DIR DEVICE JSON - stage a volume: mount it once for this node. */
 #include "privileges/mountdevice.h"
 #include "volume/exec_helpers.h"
-#include "volume/schema.h"
+#include "volume/reply.h"
 #include "volume/verb_main.h"
 #include "volume/volume.h"
 

@@ -2,7 +2,7 @@
 /* unmount DIR - unmount a volume from a pod. */
 #include "privileges/unmount.h"
 #include "volume/exec_helpers.h"
-#include "volume/schema.h"
+#include "volume/reply.h"
 #include "volume/verb_main.h"
 #include "volume/volume.h"
 

@@ -2,7 +2,7 @@
 /* waitforattach DEVICE JSON - wait for the volume's device, on its node. */
 #include "privileges/waitforattach.h"
 #include "volume/exec_helpers.h"
-#include "volume/schema.h"
+#include "volume/reply.h"
 #include "volume/verb_main.h"
 #include "volume/volume.h"
 

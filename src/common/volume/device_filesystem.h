@@ -35,4 +35,17 @@ int device_filesystem_unmake(const struct volume_call *call, struct error *error
 int device_filesystem_reach(const struct volume_call *call, const struct block_device *device, const char *type,
                             struct error *error);
 
+/* ---- a volume's device on this node: waited for, and checked that no other volume has it */
+
+/*
+ * volume_device_wait_for() - wait for a device that appears later: a disk just attached to the machine, a link that
+ * udev makes. Errors: ENOENT or ENXIO after the timeout.
+ */
+int volume_device_wait_for(const char *source, unsigned timeout_seconds, struct block_device *ret_device,
+                           struct error *error);
+
+/* volume_device_check_alone() - check that no other volume and no other process uses a device that will be written. Errors:
+ * EBUSY. */
+int volume_device_check_alone(struct volume_call *call, const struct block_device *device, struct error *error);
+
 #endif

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "process/log.h"
 #include "volume/call.h"
-#include "volume/device.h"
+#include "volume/device_filesystem.h"
 #include "volume/kind.h"
 #include "volume/mount_dir.h"
 #include "volume/provisioned.h"

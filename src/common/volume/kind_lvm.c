@@ -15,7 +15,7 @@
 #include "pool/pool_lvm.h"
 #include "process/log.h"
 #include "volume/call.h"
-#include "volume/device.h"
+#include "volume/device_filesystem.h"
 #include "volume/kind.h"
 #include "volume/mount_dir.h"
 #include "volume/provisioned.h"

@@ -14,7 +14,7 @@
 #include "pool/pool.h"
 #include "pool/pool_pmem.h"
 #include "volume/call.h"
-#include "volume/device.h"
+#include "volume/device_filesystem.h"
 #include "volume/kind.h"
 #include "volume/mount_dir.h"
 #include "volume/provisioned.h"
