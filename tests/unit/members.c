@@ -2,7 +2,6 @@
 /* One list of members makes an object and describes it. */
 #include "unit.h"
 
-#include "base/members.h"
 #include "base/schema.h"
 
 #define ONE 1

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/members.h"
 #include "base/reply.h"
+#include "base/schema.h"
 #include "base/text.h"
 
 #define HINT_CALL(call, version)                                                                                       \

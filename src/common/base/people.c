@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/people.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -11,7 +12,6 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/table.h"
 #include "base/text.h"
 
 #define TEXT_MAX (PATH_MAX + 512)
@@ -255,4 +255,51 @@ void people_complain(const char *program, const json_t *reply)
         say_error(program, message);
         if (hint != NULL)
                 say_error("hint", hint);
+}
+
+/* ---- a table for people: a line of heads, and a line for each row, its cells as wide as the widest */
+
+#define CELL_MAX (PATH_MAX + 256)
+
+/* In characters: of UTF-8 all bytes but those that go on with one. */
+static size_t width_of(const char *text)
+{
+        size_t width = 0;
+
+        for (; *text != '\0'; text++)
+                width += ((unsigned char)*text & 0xc0) != 0x80;
+        return width;
+}
+
+int table_say(const char *const *heads, size_t columns, size_t rows, table_cell *put, const void *argument)
+{
+        static char text[CELL_MAX];
+        static char padded[2 * CELL_MAX];
+        size_t widths[TABLE_COLUMNS_MAX];
+        int r = 0;
+
+        assert(columns <= TABLE_COLUMNS_MAX);
+        for (size_t column = 0; column < columns; column++) {
+                widths[column] = strlen(heads[column]);
+                for (size_t row = 0; row < rows; row++) {
+                        put(argument, row, column, text, sizeof text);
+                        text_escape(text, sizeof text);
+                        if (width_of(text) > widths[column])
+                                widths[column] = width_of(text);
+                }
+        }
+        for (size_t line = 0; r == 0 && line <= rows; line++)
+                for (size_t column = 0; r == 0 && column < columns; column++) {
+                        bool last = column == columns - 1;
+
+                        if (line == 0)
+                                (void)snprintf(text, sizeof text, "%s", heads[column]);
+                        else
+                                put(argument, line - 1, column, text, sizeof text);
+                        text_escape(text, sizeof text);
+                        (void)snprintf(padded, sizeof padded, "%s%*s", text,
+                                       last ? 1 : (int)(widths[column] - width_of(text)) + 2, last ? "\n" : "");
+                        r = file_write_all(STDOUT_FILENO, padded, strlen(padded));
+                }
+        return r;
 }

@@ -10,6 +10,7 @@
 #define FLEXGRAFT_BASE_PEOPLE_H
 
 #include <jansson.h>
+#include <stddef.h>
 
 struct people_column {
         const char *head; /* NULL ends them */
@@ -29,5 +30,15 @@ int people_say(const struct people_form *forms, const json_t *reply);
 
 /* people_complain() - print a failure on standard error, with its hint. */
 void people_complain(const char *program, const json_t *reply);
+
+/* ---- a table for people: a line of heads, and a line for each row, its cells as wide as the widest */
+
+#define TABLE_COLUMNS_MAX 12
+
+/* The text of one cell. What a terminal would take for a command is replaced afterwards. */
+typedef void table_cell(const void *argument, size_t row, size_t column, char *ret_text, size_t size);
+
+/* table_say() - print it. Returns 0 or negative errno. */
+int table_say(const char *const *heads, size_t columns, size_t rows, table_cell *put, const void *argument);
 
 #endif

@@ -4,6 +4,7 @@
 #include <jansson.h>
 #include <poll.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,4 +131,31 @@ void progress_end(void)
         if (bar_is_there)
                 say(CLEAR_LINE, strlen(CLEAR_LINE));
         bar_is_there = false;
+}
+
+/* ---- what a program does, step by step, on standard error, if it was asked to say so (--verbose) */
+
+static const char *verbose_program; /* NULL: silent */
+
+void verbose_begin(const char *program)
+{
+        verbose_program = program;
+}
+
+bool verbose_is_asked(void)
+{
+        return verbose_program != NULL;
+}
+
+void verbose_say(const char *text)
+{
+        char line[1024];
+        struct pollfd to = { .fd = STDERR_FILENO, .events = POLLOUT };
+
+        /* A terminal that is stopped, or a reader that sleeps, delays no step: locks are held. */
+        if (verbose_program == NULL || ppoll(&to, 1, &(struct timespec){ 0 }, NULL) != 1 || !(to.revents & POLLOUT))
+                return;
+        (void)snprintf(line, sizeof line, "%s: %s", verbose_program, text);
+        /* what cannot be said, is done all the same */
+        (void)file_write_all(STDERR_FILENO, line, text_end_line(line, sizeof line));
 }

@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "base/json_value.h"
+#include "base/reply.h"
 #include "base/words_form.h"
 
 #define SIZE_PATTERN "^0*[1-9][0-9]*([kKmMgGtT]i?)?$"
@@ -171,4 +172,36 @@ json_t *schema_of_program(const char *name, const struct schema *schema)
                 (void)json_object_set_new(definitions, "words", words_describe(&words));
         }
         return json_pack("{s:s, s:s, s:o}", "$schema", SCHEMA_DRAFT, "title", name, "$defs", definitions);
+}
+
+/* ---- the members of an object of a reply, listed once: of the list are made the rows that describe the object */
+
+void members_put(struct members *members, const char *name, bool required, json_t *value)
+{
+        if (members->object == NULL)
+                members->object = json_object();
+        if (value == NULL)
+                members->failed = members->failed || required;
+        else if (json_object_set_new(members->object, name, value) < 0) /* which frees the value */
+                members->failed = true;
+}
+
+json_t *members_end(struct members *members)
+{
+        json_t *object = members->object != NULL ? members->object : json_object();
+
+        if (!members->failed)
+                return object;
+        json_decref(object);
+        return NULL;
+}
+
+json_t *members_text(const char *text)
+{
+        return text[0] != '\0' ? reply_printable(text) : NULL;
+}
+
+json_t *members_true(bool value)
+{
+        return value ? json_true() : NULL;
 }

@@ -9,8 +9,8 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "base/members.h"
 #include "base/reply.h"
+#include "base/schema.h"
 #include "host/programs.h"
 #include "host/rows.h"
 #include "host/wanted.h"

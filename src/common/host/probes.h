@@ -46,7 +46,7 @@ host_probe probe_map_mounted;
 host_probe probe_fuse_offer;
 
 /*
- * host/modules.c - what the kernel has, or could load; nothing is loaded. argument: a module, or a type of filesystem,
+ * host/devices.c - what the kernel has, or could load; nothing is loaded. argument: a module, or a type of filesystem,
  * which is its module's name, too.
  */
 host_probe probe_module;

@@ -8,9 +8,9 @@
 
 #include "base/clock.h"
 #include "base/interrupt.h"
+#include "base/progress.h"
 #include "base/sort.h"
 #include "base/text.h"
-#include "base/verbose.h"
 #include "inject/attributes.h"
 #include "inject/look.h"
 #include "inject/mounting.h"

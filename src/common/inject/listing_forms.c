@@ -4,8 +4,8 @@
 #include <stdio.h>
 
 #include "base/metrics_text.h"
+#include "base/people.h"
 #include "base/reply.h"
-#include "base/table.h"
 
 enum column {
         COLUMN_CONTAINER,

@@ -4,8 +4,8 @@
 #include <stddef.h>
 
 #include "base/failure.h"
-#include "base/members.h"
 #include "base/reply.h"
+#include "base/schema.h"
 #include "inject/request/source.h"
 
 static json_t *success(void)

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "base/members.h"
 #include "base/reply.h"
+#include "base/schema.h"
 #include "base/text.h"
 
 #define SWITCHES (REPLIES_SWITCH | REPLIES_BATCH)

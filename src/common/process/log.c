@@ -16,8 +16,8 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/file.h"
+#include "base/progress.h"
 #include "base/text.h"
-#include "base/verbose.h"
 #include "process/worker.h"
 
 #define LINE_MAX_BYTES 2048

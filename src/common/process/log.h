@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * log.h - diagnostics to the system log or to a file of the node; to standard error only with --verbose (base/verbose).
+ * log.h - diagnostics to the system log or to a file of the node; to standard error only with --verbose (base/progress).
  *
  * Log lines must not contain secrets. A log that hangs or fails delays nothing and fails nothing.
  */

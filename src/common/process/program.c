@@ -18,7 +18,6 @@
 #include "base/progress.h"
 #include "base/reply.h"
 #include "base/text.h"
-#include "base/verbose.h"
 #include "base/words.h"
 #include "process/exec.h"
 

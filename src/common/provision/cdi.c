@@ -14,7 +14,6 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/json.h"
-#include "base/members.h"
 #include "base/reply.h"
 #include "base/schema.h"
 #include "base/text.h"

@@ -9,8 +9,8 @@
 #include "base/failure.h"
 #include "base/json.h"
 #include "base/key.h"
-#include "base/members.h"
 #include "base/reply.h"
+#include "base/schema.h"
 #include "pool/pool_kind.h"
 #include "process/log.h"
 

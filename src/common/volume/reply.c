@@ -7,7 +7,6 @@
 
 #include "base/failure.h"
 #include "base/file.h"
-#include "base/members.h"
 #include "base/reply.h"
 #include "base/schema.h"
 #include "process/log.h"
