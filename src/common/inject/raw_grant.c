@@ -8,7 +8,6 @@
 #include "block/loop_guard.h"
 #include "container/device_cgroup.h"
 #include "state/uses.h"
-#include "state/uses_ended.h"
 
 /* The other records of a device in this container. */
 struct others {

@@ -16,7 +16,6 @@
 #include "pool/record_find.h"
 #include "provision/disk_uses.h"
 #include "state/uses.h"
-#include "state/uses_ended.h"
 
 static int find_location(const struct provision_call *call, const char *pool_name, char *ret_location)
 {

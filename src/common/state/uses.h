@@ -42,7 +42,7 @@ struct use {
         bool raw;         /* the device itself, not a filesystem on it */
         bool removed;     /* it was taken away, but the container may have kept it: a raw device, or files of a volume
                              whose mount another has replaced */
-        bool ended;       /* raw: the container is gone, and its loop device is not yet (state/uses_ended.h) */
+        bool ended;       /* raw: the container is gone, and its loop device is not yet (state/uses.h) */
         bool pending;     /* the kernel does not show it, but a call holds the lock of its record */
         const char *file; /* of the record */
         const struct volume_record *volume; /* attached, staged, published; else NULL */
@@ -54,7 +54,7 @@ struct use {
  * valid during the call. Of one record there may be several uses: a volume that is staged is also attached.
  *
  * The loop device of a raw device outlives its container, with what that wrote. So before a device is given on:
- * uses_release_ended() (state/uses_ended.h).
+ * uses_release_ended() (state/uses.h).
  *
  * Runs in: the node's namespaces. Needs CAP_SYS_PTRACE to see containers of other user namespaces, and CAP_SYS_ADMIN to
  * ask for a mount in one without reading its table of mounts.
@@ -96,5 +96,27 @@ int uses_complete(const char *state_dir, const struct state *records, struct err
  * volume-reconcile does it.
  */
 int uses_repair(const char *state_dir, struct error *error);
+
+/*
+ * ---- what ended containers leave behind of raw devices: the loop devices of their guards
+ * (block/loop_guard), with what the container wrote and the kernel has not written to the device yet.
+ */
+
+/*
+ * uses_release_ended() - write that out, detach the loop devices, and remove their records, before a device is given
+ * on. A guard that a process still has open stays, and is a use (state/uses.h); so does one whose record is locked.
+ *
+ * Takes:  keys, of the device, as for uses_each(); locked_id: the id of a record whose lock the caller holds, and which
+ *         stays; or NULL.
+ * Errors: those of uses_each().
+ */
+int uses_release_ended(const char *state_dir, const char *keys, const char *locked_id, struct error *error);
+
+/*
+ * uses_each_released() - uses_each(), after uses_release_ended() where that can change the answer: where there is an
+ * ended use, or one that the function stops at.
+ */
+int uses_each_released(const char *state_dir, const char *keys, uses_function *function, void *argument,
+                       struct error *error);
 
 #endif

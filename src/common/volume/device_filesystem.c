@@ -17,7 +17,6 @@
 #include "process/log.h"
 #include "provision/disk_uses.h"
 #include "state/uses.h"
-#include "state/uses_ended.h"
 #include "volume/provisioned.h"
 #include "volume/same.h"
 #include "volume/used.h"

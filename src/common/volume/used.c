@@ -5,7 +5,6 @@
 
 #include "provision/disk_uses.h"
 #include "state/uses.h"
-#include "state/uses_ended.h"
 
 /* The image, not the device that it lies on. */
 static void add_files(char *keys, const char *uses)
