@@ -55,6 +55,7 @@ enum phase {
 struct hand_over {
         enum phase phase;
         bool done; /* the heir serves */
+        pid_t keeper;
         int socket_fd;
         int keeper_pidfd;
         int daemon_pidfd;
@@ -162,7 +163,8 @@ static bool end_daemon(void)
 
 /*
  * Whether the heir serves: its daemon has said so, and the word stays in the socket, for the reserve. Else all of it has
- * ended. How long it takes is not limited: it may serve from here on.
+ * ended. How long it takes is not limited: it may serve from here on. Where the heir has closed its end with a word unread,
+ * as a second "go" is, that is told once, as ECONNRESET, before what the heir has said (__skb_try_recv_datagram()).
  */
 static bool heir_serves(void)
 {
@@ -173,7 +175,6 @@ static bool heir_serves(void)
 
         do
                 n = recvmsg(hand_over->socket_fd, &message, MSG_PEEK);
-        /* ECONNRESET comes once, before what is queued: the heir did not read a second "go" (unix_release_sock()) */
         while (n < 0 && (errno == EINTR || errno == ECONNRESET));
         return n == 1 && said == HEIR_SERVES;
 }
@@ -187,7 +188,7 @@ static void be_keeper_again(int keeper_pidfd)
         shared->heir_fd = hand_over->socket_fd;
         shared->force_pidfd = shared->closer_pidfd = -1;
         shared->reported = true;
-        shared->heir = false;
+        shared->heir = HEIR_NONE;
         heir_fill_header();
 }
 
@@ -207,16 +208,14 @@ static _Noreturn void be_reserve(void (*keep)(void))
         struct pollfd keeper = { .fd = hand_over->keeper_pidfd, .events = POLLIN };
 
         (void)prctl(PR_SET_NAME, "remap-reserve", 0, 0, 0); /* for ps; cannot fail */
-        while (poll(&keeper, 1, -1) <= 0)
-                ;
+        while (getppid() == hand_over->keeper)              /* the number of the pidfd may be another file's by now */
+                (void)poll(&keeper, 1, LOOK_MS);
         if (hand_over->done)
                 _exit(EXIT_SUCCESS);
         if (hand_over->phase == GONE_OVER)
                 end_with_heir();
-        if (hand_over->phase == HANDING) { /* the daemon runs, and starts a keeper */
-                heir_forget();             /* without "go" the heir ends */
+        if (hand_over->phase == HANDING) /* the daemon runs, and starts a keeper, which forgets the heir */
                 _exit(EXIT_SUCCESS);
-        }
         while (!end_daemon())
                 ;
         if (hand_over->phase == ENDING && !has_ended(shared->keeper_pidfd)) /* it just did */
@@ -290,6 +289,7 @@ void heir_hand_over(void (*keep)(void))
                 return;
         }
         *hand_over = (struct hand_over){ .socket_fd = socket_fd,
+                                         .keeper = getpid(),
                                          .keeper_pidfd = shared->keeper_pidfd,
                                          .daemon_pidfd = shared->daemon_pidfd,
                                          .daemon_pid = shared->daemon_pid,
@@ -334,9 +334,11 @@ static int hear(int32_t word, int32_t other, struct piece *ret_piece, int *ret_f
 
         if (!comes_within(FD_HEIR, KEEPER_MS))
                 return -ETIMEDOUT;
-        n = fd_pass_receive_with(FD_HEIR, ret_piece, sizeof *ret_piece, ret_fds, FD_PASS_MANY, &count);
+        do /* as in heir_serves() */
+                n = fd_pass_receive_with(FD_HEIR, ret_piece, sizeof *ret_piece, ret_fds, FD_PASS_MANY, &count);
+        while (n == -ECONNRESET);
         if (n <= 0)
-                return n < 0 && n != -ECONNRESET ? (int)n : -ECANCELED;
+                return n < 0 ? (int)n : -ECANCELED;
         if (n == (ssize_t)sizeof *ret_piece && ret_piece->word == SAY_NO)
                 return ret_piece->count > 0 ? -ret_piece->count : -EPROTO;
         if (n != (ssize_t)sizeof *ret_piece || (ret_piece->word != word && ret_piece->word != other) ||
@@ -444,18 +446,29 @@ int heir_take_over(void)
         shared->daemon_pidfd = shared->heir_fd = shared->force_pidfd = shared->closer_pidfd = -1;
         shared->keeper_closed = shared->reported = false;
         shared->short_lives = 0;
-        shared->heir = true;
+        shared->heir = HEIR_BEGINS;
         heir_fill_header();
         return 0;
 }
 
 void heir_say_serves(void)
 {
-        if (!shared->heir)
+        if (shared->heir == HEIR_NONE)
                 return;
-        (void)tell(HEIR_SERVES); /* if the old keeper has heard it of a daemon before, it has ended */
-        shared->heir = false;
+        shared->heir = HEIR_SAYS;
+        (void)tell(HEIR_SERVES); /* if the old program has ended, there is nobody to hear it */
+        shared->heir = HEIR_NONE;
         (void)dup2(FD_CONTAINER, FD_HEIR); /* the number stays in use: it is none of the daemon's files */
+}
+
+void heir_daemon_ended(void)
+{
+        struct pollfd old = { .fd = FD_HEIR };
+
+        /* it has begun nothing, and the old program, if there is one, goes on */
+        if (shared->heir == HEIR_BEGINS && poll(&old, 1, 0) == 0)
+                _exit(EXIT_FAILURE);
+        heir_say_serves(); /* it may have, or not: that was all that it had to do before it serves */
 }
 
 void heir_fill_header(void)

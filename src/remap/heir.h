@@ -12,12 +12,12 @@
  *      ...                                      ->
  *                                               <-       it has all
  *      go                                       ->       it is the keeper now, and starts a daemon
- *                                               <-       that says that it runs, before it does anything
+ *                                               <-       that says that it could begin, before it reads a request
  *      ends
  *
  * Up to "go" the old program goes on when the heir ends, is silent for too long, or does not understand the memory: it
  * starts its own daemon again, as after any that was killed. After "go" it does so when all of the heir has ended before
- * the daemon said that it runs. The reserve, which shares the keeper's descriptors, does what the keeper would, should that
+ * the daemon said that it could begin; the heir ends when it could not. The reserve, which shares the keeper's descriptors, does what the keeper would, should that
  * be killed meanwhile. So any one of them may be killed at any moment, and never do two daemons run.
  */
 #ifndef FLEXGRAFT_REMAP_HEIR_H
@@ -48,8 +48,11 @@ bool heir_wants_leave(void);
  */
 int heir_take_over(void);
 
-/* heir_say_serves() - in the heir's first daemon, before it does anything: now the old program may end. */
+/* heir_say_serves() - in the heir's first daemon, when it could begin, before it reads a request: the old program may end. */
 void heir_say_serves(void);
+
+/* heir_daemon_ended() - in the keeper. An heir whose first daemon cannot begin ends, too. */
+void heir_daemon_ended(void);
 
 /* heir_fill_header() - of the memory, for a later heir. */
 void heir_fill_header(void);

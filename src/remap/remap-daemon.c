@@ -115,8 +115,9 @@ static _Noreturn void serve(void)
         int r;
 
         be_called("remap-daemon");
-        heir_say_serves();
         r = session_begin();
+        if (r == 0)
+                heir_say_serves();
         if (r == 0)
                 r = -pthread_create(&thread, NULL, watch_keeper, NULL);
         if (r == 0)
@@ -174,6 +175,7 @@ static _Noreturn void keep(void)
                         if (pid < 0) {
                                 if (!shared->served)
                                         _exit(EXIT_FAILURE);
+                                heir_daemon_ended();
                                 (void)poll(NULL, 0, SOON_MS);
                                 continue;
                         }
@@ -185,6 +187,7 @@ static _Noreturn void keep(void)
                 (void)waitid(P_PIDFD, (id_t)shared->daemon_pidfd, &end,
                              WEXITED | (alive_mount_is_over() ? 0 : WNOHANG));
                 fd_close(&shared->daemon_pidfd);
+                heir_daemon_ended();
                 if (over || alive_mount_is_over() || !shared->served)
                         ending_close(); /* including the last descriptor of /dev/fuse */
                 if (clock_now_ms() - since_ms < SOON_MS && ++shared->short_lives > 3)

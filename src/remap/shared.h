@@ -95,6 +95,13 @@ struct lock_owner {
         uint64_t owner;
 };
 
+/* Of a program that takes the place of another, whose keeper waits to hear that the daemon of this one could begin. */
+enum heir_state {
+        HEIR_NONE,
+        HEIR_BEGINS, /* it has not said so */
+        HEIR_SAYS,   /* it may have */
+};
+
 struct shared {
         struct keeper_header header;
         uint8_t answers[THREADS_MAX][ANSWER_SIZE] __attribute__((aligned(4096)));
@@ -109,7 +116,7 @@ struct shared {
         bool nfs;           /* the source is an NFS filesystem */
         int short_lives;    /* daemons in a row that died soon after their start */
         bool reported;
-        bool heir;     /* another program's keeper waits to hear that the daemon of this one runs */
+        enum heir_state heir;
         bool begun;    /* a daemon has read requests */
         bool served;   /* FUSE_INIT was answered */
         bool network;  /* the source is a network filesystem: others change its files */

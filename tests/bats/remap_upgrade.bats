@@ -436,6 +436,10 @@ for line in sys.stdin:
         sweep_killed reserve 1 1
 }
 
+@test "the new daemon may be killed when it begins: at some of its system calls" {
+        sweep_killed daemon 2 15
+}
+
 # bats test_tags=sweep
 @test "remap-upgrade killed, or refused, at any call: the mount serves, and the next one upgrades it" {
         local how replaced
@@ -521,4 +525,9 @@ verify_until_stop() {
 # bats test_tags=deep
 @test "the new program may be killed while it takes over: at each of its system calls" {
         sweep_killed heir 1 1
+}
+
+# bats test_tags=deep
+@test "the new daemon may be killed when it begins: at each of its system calls" {
+        sweep_killed daemon 1 1
 }

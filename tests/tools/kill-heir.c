@@ -5,7 +5,7 @@
  *   kill-heir ROLE NUMBER KEEPER COMMAND...
  *
  * ROLE: keeper, the process KEEPER, from its order on; reserve, the child that it starts for the time; heir, the new
- * program, from its execve on until it is the keeper, and the daemon that it starts is not. COMMAND is waited for.
+ * program, from its execve on; daemon, that which the heir starts, but for its other threads. COMMAND is waited for.
  * Prints the name of the call that was not made, or "none" if there were fewer; COMMAND's output goes to standard error.
  */
 #define _GNU_SOURCE
@@ -27,12 +27,13 @@
 #define OPTIONS                                                                                                        \
         (PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC)
 
-enum role { KEEPER, RESERVE, HEIR };
+enum role { KEEPER, RESERVE, HEIR, DAEMON };
 
 static enum role role;
 static long number;
 static pid_t keeper;
 static pid_t meant; /* 0: not there yet */
+static pid_t heir;  /* likewise */
 static pid_t command;
 static long calls;
 static pid_t traced[4096];
@@ -106,10 +107,13 @@ int main(int argc, char **argv)
 
         if (argc < 5)
                 return 125;
-        role = strcmp(argv[1], "keeper") == 0 ? KEEPER : strcmp(argv[1], "reserve") == 0 ? RESERVE : HEIR;
+        role = strcmp(argv[1], "keeper") == 0    ? KEEPER
+               : strcmp(argv[1], "reserve") == 0 ? RESERVE
+               : strcmp(argv[1], "daemon") == 0  ? DAEMON
+                                                 : HEIR;
         number = atol(argv[2]);
         keeper = atoi(argv[3]);
-        if (role != HEIR) {
+        if (role == KEEPER || role == RESERVE) {
                 if (ptrace(PTRACE_SEIZE, keeper, NULL, (void *)OPTIONS) < 0 ||
                     ptrace(PTRACE_INTERRUPT, keeper, NULL, NULL) < 0)
                         die("seize");
@@ -125,7 +129,7 @@ int main(int argc, char **argv)
         }
         if (waitpid(command, &status, WUNTRACED) != command)
                 die("wait");
-        if (role == HEIR) {
+        if (role == HEIR || role == DAEMON) {
                 if (ptrace(PTRACE_SEIZE, command, NULL, (void *)OPTIONS) < 0)
                         die("seize");
                 add(command);
@@ -157,8 +161,10 @@ int main(int argc, char **argv)
                         char name[32];
 
                         name_of(pid, name, sizeof(name));
-                        if (role == HEIR && meant == 0 && strcmp(name, "remap-daemon") == 0)
-                                meant = pid;
+                        if (heir == 0 && strcmp(name, "remap-daemon") == 0)
+                                heir = pid;
+                        if (role == HEIR && meant == 0)
+                                meant = heir;
                 }
                 if (stop == (SIGTRAP | 0x80) && !killed && pid == meant) {
                         struct ptrace_syscall_info info = { 0 };
@@ -171,10 +177,10 @@ int main(int argc, char **argv)
                                 continue;
                         }
                 }
-                /* of what these start only the reserve is meant: the daemons have many threads, and are killed elsewhere */
-                if (event == PTRACE_EVENT_STOP && pid != command && pid != meant && pid != keeper &&
-                    (role != HEIR || meant != 0)) {
-                        if (role != RESERVE || meant != 0) {
+                /* what these start first is the reserve, or the daemon; threads of that, and later ones, are not meant */
+                if (event == PTRACE_EVENT_STOP && pid != command && pid != meant && pid != keeper && pid != heir &&
+                    (role == KEEPER || role == RESERVE || heir != 0)) {
+                        if ((role != RESERVE && role != DAEMON) || meant != 0) {
                                 let_go(pid);
                                 continue;
                         }
