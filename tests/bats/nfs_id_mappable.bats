@@ -59,9 +59,9 @@ ended() {
 }
 
 # bats test_tags=kernel,nfs
-@test "an NFS volume of a pod is id-mapped in two containers with different maps, and uid N in each is uid N at the server, over NFS 4.2 and 3" {
+@test "an NFS volume of a pod is id-mapped in two containers with different maps, and uid N in each is uid N at the server, over NFS 4.2, 4.1, 4.0 and 3" {
         local version base
-        for version in 4.2 3; do
+        for version in 4.2 4.1 4.0 3; do
                 published "$version"
                 echo secret >"$EXPORTED/secret" && chown 1000:1000 "$EXPORTED/secret" && chmod 0600 "$EXPORTED/secret"
                 for base in 100000 200000; do
