@@ -121,6 +121,81 @@ write_to_the_dead() {
         wait_until 40 nothing_in_d || show_processes ' D|PID'
 }
 
+# nothing_in_d: no process; threads of the kernel's own (their parent is 2) wait for as long as it likes: docs/nfs.md.
 nothing_in_d() {
-        [[ -z $(ps -eo stat=,comm= | awk '$1 ~ /^D/ && $2 !~ /^kworker/') ]]
+        [[ -z $(ps -eo ppid=,stat= | awk '$2 ~ /^D/ && $1 != 2') ]]
+}
+
+# begin_call NUMBER: a mount of the volume `written` for a pod of its own, in the background: replies/NUMBER is there when it has ended.
+begin_call() {
+        local dir
+        dir=$(pod_dir written "caller-$1")
+        make_dir "$dir"
+        {
+                timeout --kill-after 5 170 "$DRIVER" mount "$dir" "$(publish_spec written "caller-$1")" >"$BATS_TEST_TMPDIR/replies/.$1" 2>&1 || :
+                mv "$BATS_TEST_TMPDIR/replies/.$1" "$BATS_TEST_TMPDIR/replies/$1"
+        } 3>&- &
+        calls+=($!)
+}
+
+ended_calls() {
+        find "$BATS_TEST_TMPDIR/replies" -name '[0-9]*' | wc -l
+}
+
+no_calls_left() {
+        [[ -z $(pgrep -f "$BATS_TEST_TMPDIR/exec/") ]]
+}
+
+# 200 calls, where a test may take as long as it takes (make soak); else 40.
+@test "many calls, a writer and an unmount that a dead server holds up hold up no volume of another server, leave nothing, and need no restart" {
+        local i calls=() count=200 seconds=90 dead=$EXPORT at=$EXPORTED dir writer
+        ((${BATS_TEST_TIMEOUT:-0} == 0)) || count=40 seconds=60
+        driver_setup k8s~nfs
+        join_node
+        driver_attaches
+        lifecycle_up written "server=$NFS_ADDRESS" "share=$EXPORT"
+        lifecycle_up idle "server=$NFS_ADDRESS" "share=$EXPORT" mountOptions=vers=3
+        dir=$(pod_dir written)
+        mkdir "$BATS_TEST_TMPDIR/replies"
+        # shellcheck disable=SC2016 # its own shell has them
+        background bash -c 'exec 5>"$1/file"; echo text >&5; while test ! -e "$2"; do sleep 0.1; done
+                dd if=/dev/zero bs=64k count=128 >&5 2>/dev/null; sync -d "$1/file"' - "$dir" "$BATS_TEST_TMPDIR/go"
+        writer=$BACKGROUND_PID
+        wait_until 10 test -s "$dir/file"
+        freeze_server
+        touch "$BATS_TEST_TMPDIR/go"
+        second_server
+        TIMEOUTS='"unmount": 5, "device": 30, "command": 60, "call": '$seconds write_config ''
+        echo "# $SECONDS s: begin $count calls" >&3
+        for ((i = 1; i <= count; i++)); do
+                begin_call "$i"
+        done
+        echo "# $SECONDS s: $(ended_calls) of them have ended" >&3
+        lifecycle_up other "server=$NFS_SECOND" "share=$EXPORT"
+        # it was mounted before one of them had ended
+        is "$(ended_calls)" 0 "calls to the dead server that have ended"
+        echo text >"$(pod_dir other)/file"
+        is "$(cat "$EXPORTED/file")" text
+        echo "# $SECONDS s: the other is mounted" >&3
+        call unmount "$(pod_dir idle)"
+        assert_success
+        lifecycle_down other
+        wait "${calls[@]}"
+        echo "# $SECONDS s: $(ended_calls) have ended" >&3
+        is "$(grep -l '"status":"Failure"' "$BATS_TEST_TMPDIR"/replies/* | wc -l)" "$count" "calls that said so"
+        call unmount "$dir"
+        assert_success
+        kill -KILL "$writer"
+        pkill -KILL -P "$writer" || :
+        wait_until 60 no_calls_left || show_processes 'verbs|PID'
+        wait_until 60 nothing_in_d || show_processes ' D|PID'
+        echo "# $SECONDS s: nothing is in D" >&3
+        # again without a restart of anything
+        thaw_first
+        EXPORT=$dead EXPORTED=$at
+        lifecycle_up again "server=$NFS_ADDRESS" "share=$EXPORT"
+        echo more >"$(pod_dir again)/again"
+        is "$(cat "$EXPORTED/again")" more
+        lifecycle_down again
+        is "$(find "$KUBELET" -name 'file' | wc -l)" 0
 }

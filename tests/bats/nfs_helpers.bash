@@ -135,6 +135,32 @@ another_server() {
         new_export "share.$BATS_TEST_NUMBER"
 }
 
+# second_server [OPTION...]: beside the file's server, which may be frozen, until teardown, one at 10.78.0.1 that the node reaches (join_node before), with an
+# export for the test: EXPORT and EXPORTED are of it. NFS_SECOND is its address.
+second_server() {
+        local frozen=$nfs_changed
+        NFS_SECOND=10.78.0.1
+        another_server "$@"
+        nfs_changed=$frozen
+        in_server rpc.nfsd 0
+        in_server ip addr add "$NFS_SECOND/16" dev br0
+        in_server rpc.nfsd --host "$NFS_SECOND" 4
+        nsenter --target "$NFS_SERVER" --net ip -batch - <<END
+link add v.node type veth peer name nfs1 netns $$
+link set v.node master br0 up
+END
+        ip -batch - <<END
+addr add 10.78.255.1/16 dev nfs1
+link set nfs1 up
+END
+}
+
+# thaw_first: the file's server, beside which there is a second one.
+thaw_first() {
+        nfs_changed=${nfs_changed//frozen/}
+        nsenter --target "${nfs_first_server[0]}" --net tc qdisc delete dev br0 root
+}
+
 # in_server COMMAND...: there, as root.
 in_server() {
         nsenter --target "$NFS_SERVER" --mount --net --pid -- "$@" 3>&-
