@@ -2,12 +2,13 @@
 /*
  * syscalls.h - system calls and constants that Debian 12's glibc and kernel headers lack.
  *
- * docs/KERNEL.md#versions has what they are for. Wrappers add nothing: they return -1 with errno, and a kernel without the call answers ENOSYS.
+ * docs/KERNEL.md#versions has what they are for. Wrappers add nothing (but sys_openat2()): they return -1 with errno, and a kernel without the call answers ENOSYS.
  * Everything else the project calls (fsopen, open_tree, move_mount, mount_setattr, pidfd_open) is in glibc 2.36.
  */
 #ifndef FLEXGRAFT_BASE_SYSCALLS_H
 #define FLEXGRAFT_BASE_SYSCALLS_H
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
 #include <linux/openat2.h>
@@ -77,11 +78,17 @@ struct statmount_answer {
 #define STATMOUNT_UID_MAP 0x00002000U /* Linux 6.15: the ids that an id-mapped mount maps, as in uid_map(5) */
 #define STATMOUNT_GID_MAP 0x00004000U
 
+/* The kernel answers EAGAIN, for it to be tried again, when a rename or a mount somewhere raced with ".." of such a path. */
 static inline int sys_openat2(int dirfd, const char *path, uint64_t flags, uint64_t mode, uint64_t resolve)
 {
         struct open_how how = { .flags = flags | O_CLOEXEC, .mode = mode, .resolve = resolve };
+        int tries = (resolve & (RESOLVE_IN_ROOT | RESOLVE_BENEATH)) != 0 ? 256 : 1;
+        int fd;
 
-        return (int)syscall(SYS_openat2, dirfd, path, &how, sizeof how);
+        do
+                fd = (int)syscall(SYS_openat2, dirfd, path, &how, sizeof how);
+        while (fd < 0 && errno == EAGAIN && --tries > 0);
+        return fd;
 }
 
 static inline int sys_statmount(const struct mnt_id_request *request, void *buffer, size_t size)

@@ -17,7 +17,6 @@
 #include "process/privileges.h"
 
 #define RESOLVE_TARGET (RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS)
-#define RETRIES_MAX 256 /* openat2 answers EAGAIN when a rename raced with ".." of the path */
 
 /* Kernel interfaces: a mount over a part of one would hide it from the container's root. */
 static const unsigned kernel_filesystems[] = {
@@ -44,13 +43,8 @@ static const unsigned kernel_filesystems[] = {
 static int open_inside(const struct container *container, const char *path, uint64_t flags, uint64_t resolve)
 {
         const char *relative = path[1] == '\0' ? "." : path + 1;
-        int fd = -1;
+        int fd = sys_openat2(container->root_fd, relative, O_PATH | flags, 0, RESOLVE_TARGET | resolve);
 
-        for (int i = 0; i < RETRIES_MAX; i++) {
-                fd = sys_openat2(container->root_fd, relative, O_PATH | flags, 0, RESOLVE_TARGET | resolve);
-                if (fd >= 0 || errno != EAGAIN)
-                        break;
-        }
         return fd < 0 ? -errno : fd;
 }
 
