@@ -163,3 +163,21 @@ mounted_by() {
         thaw_server
         wait_until "$NFS_FORCED" has_no_superblocks $$
 }
+
+# bats test_tags=kernel,nfs
+@test "9p, which shows the type of its server's filesystem, has a server that is asked as the process that asks" {
+        local dir=/run/guest-run/9p.$$ daemon mount
+        [[ -d /run/guest-run ]] || skip "no 9p here"
+        mount=$BATS_TEST_TMPDIR/mappable
+        mkdir "$dir" "$mount"
+        helper remap-mount "{\"source\": \"$dir\", \"target\": \"$mount\"}"
+        assert_success
+        daemon=$(pgrep -x remap-daemon)
+        # CAP_SYS_PTRACE, to see who asks: kept only where a server is behind it
+        (((16#$(awk '$1 == "CapEff:" { print $2 }' "/proc/$daemon/status") >> 19) & 1))
+        echo text >"$mount/file"
+        is "$(<"$dir/file")" text
+        umount "$mount"
+        wait_until 20 no_keepers
+        rm -r "$dir"
+}

@@ -2,8 +2,14 @@
 #include "mount/authority.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <sys/statfs.h>
+#include <sys/sysmacros.h>
+
+#include "mount/mountinfo.h"
 
 /* statfs(2); the kernel's include/uapi/linux/magic.h, and the sources of those that it does not list. */
 static const struct {
@@ -35,6 +41,22 @@ static const struct {
         { 0x47504653 /* gpfs */, AUTHORITY_OTHERS },
 };
 
+/* Of a 9p filesystem statfs(2) gives the type of the server's (v9fs_statfs() in fs/9p/vfs_super.c). */
+static bool is_9p(int fd)
+{
+        cleanup_mount_table struct mountinfo table = {};
+        bool found = false;
+        struct stat st;
+
+        if (fstat(fd, &st) < 0 || mountinfo_open_own(&table) < 0)
+                return true; /* not known: as if it were */
+        if (major(st.st_dev) != 0)
+                return false; /* on a block device */
+        while (!found && mountinfo_next(&table))
+                found = table.device == st.st_dev && strcmp(table.type, "9p") == 0;
+        return found;
+}
+
 int authority_of(int fd)
 {
         struct statfs fs;
@@ -43,6 +65,7 @@ int authority_of(int fd)
                 return -errno;
         for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
                 if ((unsigned long)(unsigned)fs.f_type == types[i].type)
-                        return types[i].authority;
-        return AUTHORITY_UNKNOWN;
+                        return types[i].authority == AUTHORITY_KERNEL && is_9p(fd) ? AUTHORITY_OTHERS
+                                                                                   : types[i].authority;
+        return is_9p(fd) ? AUTHORITY_OTHERS : AUTHORITY_UNKNOWN;
 }
