@@ -65,7 +65,7 @@ int authority_of(int fd)
                 return -errno;
         for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
                 if ((unsigned long)(unsigned)fs.f_type == types[i].type)
-                        return types[i].authority == AUTHORITY_KERNEL && is_9p(fd) ? AUTHORITY_OTHERS
-                                                                                   : types[i].authority;
+                        return types[i].authority == AUTHORITY_KERNEL && is_9p(fd) ? (int)AUTHORITY_OTHERS
+                                                                                   : (int)types[i].authority;
         return is_9p(fd) ? AUTHORITY_OTHERS : AUTHORITY_UNKNOWN;
 }
