@@ -2,12 +2,10 @@
 #include "caller.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/capability.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/fsuid.h>
@@ -15,10 +13,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "caller_ids.h"
+#include "process/proc.h"
 #include "request.h"
 #include "shared.h"
-
-#define GROUPS_MAX CALLER_GROUPS_MAX
 
 static __thread struct {
         uid_t uid;
@@ -123,64 +121,12 @@ void caller_umask(mode_t mask)
         now.mask = mask;
 }
 
-/* /proc/PID/status, cut to the size of the buffer: one read(). */
-static bool read_status(pid_t pid, char *ret_text, size_t size)
-{
-        char path[64];
-        ssize_t n;
-        int fd;
-
-        (void)snprintf(path, sizeof path, "/proc/%d/status", pid);
-        fd = open(path, O_RDONLY | O_CLOEXEC);
-        n = fd < 0 ? -1 : read(fd, ret_text, size - 1);
-        if (fd >= 0)
-                (void)close(fd); /* only read from */
-        ret_text[n > 0 ? n : 0] = '\0';
-        return n > 0;
-}
-
-/* Map a group id of the node to the one in the container. */
-static bool inside(const struct id_map *groups, uint32_t outside, gid_t *ret_group)
-{
-        for (int i = 0; i < groups->count; i++) {
-                const struct id_range *range = &groups->ranges[i];
-
-                if (outside - range->outside < range->count && outside >= range->outside) {
-                        *ret_group = range->inside + (outside - range->outside);
-                        return true;
-                }
-        }
-        return false;
-}
-
 bool caller_add_groups(pid_t pid)
 {
-        static __thread char text[16384];
-        static __thread gid_t groups[GROUPS_MAX];
-        const char *next;
-        int count = 0;
-
         /* where mounts are id-mapped the kernel has checked, with all groups of the caller, or it has them already */
-        if (shared->mappable || now.groups || pid <= 0 || request_given_up() || !read_status(pid, text, sizeof text) ||
-            (next = strstr(text, "\nGroups:")) == NULL)
+        if (shared->mappable || now.groups || request_given_up())
                 return false;
-        for (next += strlen("\nGroups:"); count < GROUPS_MAX;) {
-                char *end;
-                unsigned long group;
-
-                while (*next == ' ' || *next == '\t')
-                        next++;
-                group = strtoul(next, &end, 10);
-                if (end == next)
-                        break;
-                if (inside(&shared->groups, (uint32_t)group, &groups[count]))
-                        count++;
-                next = end;
-        }
-        if (count == 0 || syscall(SYS_setgroups, count, groups) < 0)
-                return false;
-        now.groups = true;
-        return true;
+        return caller_take_groups(caller_ids_groups(pid, &shared->groups)) == 0 && now.groups;
 }
 
 int caller_take_groups(const struct caller_ids *ids)
@@ -204,17 +150,9 @@ void caller_join(const struct caller_ids *ids, gid_t gid)
         now.groups = syscall(SYS_setgroups, count, groups) == 0 || now.groups;
 }
 
-static bool knows(const struct id_map *map, uint32_t id)
-{
-        for (int i = 0; i < map->count; i++)
-                if (id >= map->ranges[i].inside && id - map->ranges[i].inside < map->ranges[i].count)
-                        return true;
-        return false;
-}
-
 bool caller_knows(uid_t uid, gid_t gid)
 {
-        return knows(&shared->users, uid) && knows(&shared->groups, gid);
+        return id_map_has(&shared->users, uid) && id_map_has(&shared->groups, gid);
 }
 
 pid_t caller_process(pid_t thread, uid_t *ret_uid)
@@ -223,7 +161,7 @@ pid_t caller_process(pid_t thread, uid_t *ret_uid)
         const char *process;
         const char *user;
 
-        if (thread <= 0 || !read_status(thread, text, sizeof text) || (process = strstr(text, "\nTgid:")) == NULL ||
+        if (thread <= 0 || !proc_status(thread, text, sizeof text) || (process = strstr(text, "\nTgid:")) == NULL ||
             (user = strstr(text, "\nUid:")) == NULL)
                 return 0;
         *ret_uid = (uid_t)strtoul(user + strlen("\nUid:"), NULL, 10);
@@ -235,7 +173,7 @@ bool caller_is_dying(pid_t pid)
         static const char *const members[] = { "\nSigPnd:", "\nShdPnd:" };
         char text[4096];
 
-        if (pid <= 0 || !read_status(pid, text, sizeof text))
+        if (pid <= 0 || !proc_status(pid, text, sizeof text))
                 return true;
         for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
                 const char *found = strstr(text, members[i]);

@@ -47,21 +47,12 @@ int caller_ids_begin(void)
         return proc_own_namespace(OWN_USERS, &ignored); /* now, with one thread: it notes it */
 }
 
-/* Cut to the size of the buffer. */
-static bool read_status(pid_t thread)
-{
-        char path[MAX_PATH];
-
-        (void)snprintf(path, sizeof path, "/proc/%d/status", thread);
-        return file_read(AT_FDCWD, path, text, sizeof text) > 0;
-}
-
 static pid_t parent_of(pid_t process)
 {
         static const char line[] = "\nPPid:";
         const char *start;
 
-        if (!read_status(process) || (start = strstr(text, line)) == NULL)
+        if (!proc_status(process, text, sizeof text) || (start = strstr(text, line)) == NULL)
                 return 0;
         return (pid_t)strtol(start + strlen(line), NULL, 10);
 }
@@ -196,39 +187,44 @@ static bool read_groups(void)
 }
 
 /* To those in the container. A group that is not mapped there is left out, as in the container. */
-static bool map_ids(const struct id_maps *maps)
+static void map_groups(const struct id_map *map)
 {
         const int count = found.group_count;
 
         found.group_count = 0;
         for (int i = 0; i < count; i++)
-                if (id_ranges_map(maps->groups.ranges, maps->groups.count, /* inside= */ false, &found.groups[i]))
+                if (id_ranges_map(map->ranges, map->count, /* inside= */ false, &found.groups[i]))
                         found.groups[found.group_count++] = found.groups[i];
+}
+
+static bool map_ids(const struct id_maps *maps)
+{
+        map_groups(&maps->groups);
         return id_ranges_map(maps->users.ranges, maps->users.count, /* inside= */ false, &found.uid) &&
                id_ranges_map(maps->groups.ranges, maps->groups.count, /* inside= */ false, &found.gid);
 }
 
 const struct caller_ids *caller_ids_find(pid_t thread)
 {
-        if (thread <= 0 || !read_status(thread) || !read_id("\nUid:", &found.uid) || !read_id("\nGid:", &found.gid) ||
-            !read_groups() || !map_ids(find_maps(thread))) {
+        if (thread <= 0 || !proc_status(thread, text, sizeof text) || !read_id("\nUid:", &found.uid) ||
+            !read_id("\nGid:", &found.gid) || !read_groups() || !map_ids(find_maps(thread))) {
                 found.uid = found.gid = CALLER_NOBODY;
                 found.group_count = 0;
         }
         return &found;
 }
 
-static bool knows(const struct id_map *map, uint32_t id)
+const struct caller_ids *caller_ids_groups(pid_t thread, const struct id_map *map)
 {
-        for (int i = 0; i < map->count; i++)
-                if (id >= map->ranges[i].inside && id - map->ranges[i].inside < map->ranges[i].count)
-                        return true;
-        return false;
+        if (thread <= 0 || !proc_status(thread, text, sizeof text) || !read_groups())
+                found.group_count = 0;
+        map_groups(map);
+        return &found;
 }
 
 bool caller_ids_know(pid_t thread, uid_t uid, gid_t gid)
 {
         const struct id_maps *maps = thread > 0 ? find_maps(thread) : &nobody;
 
-        return knows(&maps->users, uid) && knows(&maps->groups, gid);
+        return id_map_has(&maps->users, uid) && id_map_has(&maps->groups, gid);
 }

@@ -26,6 +26,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "process/id_ranges.h"
+
 #define CALLER_NOBODY 65534
 #define CALLER_GROUPS_MAX 1024 /* the kernel allows 65536: who has more is not found */
 
@@ -44,6 +46,12 @@ int caller_ids_begin(void);
  * Returns: this thread's memory, until the next call.
  */
 const struct caller_ids *caller_ids_find(pid_t thread);
+
+/*
+ * caller_ids_groups() - its supplementary groups alone, those that the map of its container has, as they are counted
+ * there. Returns: likewise.
+ */
+const struct caller_ids *caller_ids_groups(pid_t thread, const struct id_map *map);
 
 /* caller_ids_know() - whether both ids are mapped for a thread that waits. */
 bool caller_ids_know(pid_t thread, uid_t uid, gid_t gid);

@@ -197,22 +197,6 @@ static _Noreturn void keep(void)
         }
 }
 
-/* CAP_SYS_PTRACE is for caller_ids.h alone. Returns 0 or negative errno. */
-static int give_up_looking(void)
-{
-        struct __user_cap_header_struct self = { .version = _LINUX_CAPABILITY_VERSION_3 };
-        struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
-        const uint32_t others = ~(uint32_t)CAP_TO_MASK(CAP_SYS_PTRACE);
-
-        if (syscall(SYS_capget, &self, sets) < 0)
-                return -errno;
-        _Static_assert(CAP_TO_INDEX(CAP_SYS_PTRACE) == 0, "the word below");
-        sets[0].effective &= others;
-        sets[0].permitted &= others;
-        sets[0].inheritable &= others;
-        return syscall(SYS_capset, &self, sets) < 0 ? -errno : 0;
-}
-
 /* Linux 6.3 can demand the flag (vm.memfd_noexec), and before that there is none. */
 static int create_memory(void)
 {
@@ -305,7 +289,7 @@ int main(int argc, char **argv)
         if (r == 0)
                 r = mode == 2 ? heir_take_over() : begin(/* mappable= */ mode == 1);
         if (r == 0 && (!shared->mappable || shared->checked))
-                r = give_up_looking();
+                r = privileges_give_up(CAP_SYS_PTRACE); /* it is for caller_ids.h alone */
         if (r < 0) {
                 char word = (char)-r;
 

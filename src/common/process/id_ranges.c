@@ -57,6 +57,11 @@ bool id_ranges_map(const struct id_range *ranges, int count, bool inside, uint32
         return false;
 }
 
+bool id_map_has(const struct id_map *map, uint32_t inside)
+{
+        return id_ranges_map(map->ranges, map->count, /* inside= */ true, &inside);
+}
+
 int id_ranges_join(const struct id_range *one, int one_count, const struct id_range *other, int other_count,
                    struct id_range *ret_ranges)
 {

@@ -40,6 +40,9 @@ int id_ranges_read_maps(int proc_fd, struct id_maps *ret_maps);
 /* id_ranges_map() - inside to outside, in place; with inside false the inverse. Returns whether the id is mapped. */
 bool id_ranges_map(const struct id_range *ranges, int count, bool inside, uint32_t *id);
 
+/* id_map_has() - whether the user namespace has an id, as it counts. */
+bool id_map_has(const struct id_map *map, uint32_t inside);
+
 /*
  * id_ranges_join() - map the outside ids of one mapping to the outside ids of the other, where the inside ids are
  * equal. ret_ranges[].inside is the outside of the first. At most ID_RANGES_MAX ranges.

@@ -138,6 +138,21 @@ int privileges_keep_none(struct error *error)
         return r < 0 ? fail(error, -r, OPERATION_CAPSET, "capabilities") : 0;
 }
 
+int privileges_give_up(int capability)
+{
+        static const cap_flag_t sets[] = { CAP_EFFECTIVE, CAP_PERMITTED, CAP_INHERITABLE };
+        cap_t now = cap_get_proc();
+        int r = now == NULL ? -errno : 0;
+
+        for (size_t i = 0; r == 0 && i < sizeof sets / sizeof sets[0]; i++)
+                if (cap_set_flag(now, sets[i], 1, &capability, CAP_CLEAR) < 0)
+                        r = -errno;
+        if (r == 0 && cap_set_proc(now) < 0)
+                r = -errno;
+        (void)cap_free(now);
+        return r;
+}
+
 void privileges_stay_undumpable(void)
 {
         (void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); /* cannot fail for this value */

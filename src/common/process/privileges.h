@@ -56,6 +56,9 @@ int privileges_be_nobody(struct error *error);
 /* privileges_keep_none() - no capabilities; because of no_new_privs, execve() cannot restore them. */
 int privileges_keep_none(struct error *error);
 
+/* privileges_give_up() - all capabilities but one stay as they are. Returns 0 or negative errno. */
+int privileges_give_up(int capability);
+
 /*
  * privileges_stay_undumpable() - call after every change of ids, at which the kernel resets the dumpable flag to
  * fs.suid_dumpable (docs/KERNEL.md#a-helper-inside-a-containers-user-namespace).

@@ -61,6 +61,19 @@ int proc_parent(int proc_fd, pid_t *ret_parent)
         return r;
 }
 
+bool proc_status(pid_t thread, char *ret_text, size_t size)
+{
+        cleanup_close int fd = -EBADF;
+        char path[32];
+        ssize_t n;
+
+        (void)snprintf(path, sizeof path, "/proc/%d/status", thread);
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        n = fd < 0 ? -1 : read(fd, ret_text, size - 1); /* all of it, or as much as fits */
+        ret_text[n > 0 ? n : 0] = '\0';
+        return n > 0;
+}
+
 int proc_boot_id(char *ret_boot_id)
 {
         static char known[PROC_BOOT_ID_SIZE];

@@ -5,6 +5,8 @@
 #ifndef FLEXGRAFT_PROCESS_PROC_H
 #define FLEXGRAFT_PROCESS_PROC_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -20,6 +22,12 @@ int proc_start_time(int proc_fd, uint64_t *ret_start_time, pid_t *ret_pid);
 
 /* proc_parent() - the parent of the process of a procfs directory. Returns 0 or negative errno. */
 int proc_parent(int proc_fd, pid_t *ret_parent);
+
+/*
+ * proc_status() - /proc/PID/status of a thread by its number, cut to the size of the buffer. Returns whether there was
+ * anything to read.
+ */
+bool proc_status(pid_t thread, char *ret_text, size_t size);
 
 /*
  * proc_boot_id() - the running kernel's boot id, 36 characters and a terminator. Read once: later this process may be in
