@@ -96,7 +96,7 @@ teardown() {
         assert_field '.message | contains("detached lazily")' true
         rmdir "$(global_dir data)" 2>/dev/null || [[ ! -e $(global_dir data) ]]
         # kubelet finds the device busy, and would try again
-        run ! "$FLEXGRAFT_TOOLS/hold-exclusive" "${DEVICES[data]}" --once
+        "$FLEXGRAFT_TOOLS/hold-exclusive" "${DEVICES[data]}" --is-held
         call detach data "$NODE"
         if [[ $(json_field .status) == Failure ]]; then
                 assert_refused
