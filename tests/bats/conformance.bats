@@ -138,17 +138,11 @@ random_operations() {
 
 @test "random operations on a file do what they should while the daemon is killed again and again" {
         [[ $IDS == remap ]] || skip "it is about ids: remap"
-        local pid i
+        local pid
         remap_bed ext4
         in_container /bin/random-file-ops /ext4/file "$FLEXGRAFT_SWEEP_SEED" 6000 3>&- &
         pid=$!
-        for ((i = 0; i < 200; i++)); do
-                process_is_gone "$pid" && break
-                kill_daemon
-                sleep "0.$((i * 7 % 10))"
-        done
-        echo "$i daemons were killed"
-        wait "$pid"
+        daemons_are_killed_while "$pid"
 }
 
 # git_works DIR: commits, a clone by links, one by copies, gc, checkouts and a merge there, as git itself verifies them; in the container.
@@ -191,16 +185,10 @@ git_works() {
 
 @test "git goes on while the daemon is killed again and again" {
         [[ $IDS == remap ]] || skip "it is about ids: remap"
-        local pid i
+        local pid
         remap_bed ext4
         in_container mkdir /ext4/git
         git_works /ext4/git >"$BATS_TEST_TMPDIR/log" 2>&1 &
         pid=$!
-        for ((i = 0; i < 200; i++)); do
-                process_is_gone "$pid" && break
-                kill_daemon
-                sleep "0.$((i * 7 % 10))"
-        done
-        echo "$i daemons were killed"
-        wait "$pid" || { cat "$BATS_TEST_TMPDIR/log"; return 1; }
+        daemons_are_killed_while "$pid" || { cat "$BATS_TEST_TMPDIR/log"; return 1; }
 }

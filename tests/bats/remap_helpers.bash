@@ -342,3 +342,47 @@ served_teardown() {
         umount -l "$BATS_TEST_TMPDIR"/{behind,tmpfs} 2>/dev/null || :
         return "$failed"
 }
+
+# files_go_on COMMAND...: open files, also unlinked ones, a mapping and locks go on through the command, twice.
+files_go_on() {
+        local kind hold_in hold_out line mapped_in mapped_out said=text word
+        remap_bed ext4
+        echo -n text >"$BATS_TEST_TMPDIR/ext4/file"
+        coproc MAPPED { exec "${ENTER[@]}" /bin/fs-calls mapped /ext4/mapped 4000000 3>&-; }
+        bed_pids+=("$MAPPED_PID")
+        mapped_in=${MAPPED[1]} mapped_out=${MAPPED[0]}
+        read -r -t 120 line <&"$mapped_out" && [[ $line == ready ]]
+        for kind in "${LOCKS[@]}"; do
+                background_ready "${ENTER[@]}" /bin/fs-calls lock "$kind" "/ext4/lock.$kind"
+        done
+        talk /bin/fs-calls hold /ext4/file
+        hold_in=$TALK_IN hold_out=$TALK_OUT
+        in_container rm /ext4/file
+        for word in more and; do
+                "$@"
+                said+=" $word"
+                echo "+ $word" >&"$hold_in"
+                read -r -t 120 line <&"$hold_out"
+                is "$line" "$said"
+        done
+        for kind in "${LOCKS[@]}"; do
+                is "$("$FLEXGRAFT_TOOLS/fs-calls" try "$kind" "$BATS_TEST_TMPDIR/ext4/lock.$kind")" held "$kind, on the node"
+                is "$(in_container /bin/fs-calls try "$kind" "/ext4/lock.$kind")" held "$kind, in the container"
+        done
+        exec {mapped_in}>&-
+        eval "exec ${MAPPED[1]}>&-" 2>/dev/null || :
+        read -r -t 120 line <&"$mapped_out"
+        is "$line" right "the mapping"
+}
+
+# daemons_are_killed_while PID: again and again until the process ends, which it is to do well.
+daemons_are_killed_while() {
+        local i
+        for ((i = 0; i < 200; i++)); do
+                process_is_gone "$1" && break
+                kill_daemon
+                sleep "0.$((i * 7 % 10))"
+        done
+        echo "$i daemons were killed"
+        wait "$1"
+}

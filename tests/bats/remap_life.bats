@@ -122,35 +122,7 @@ teardown() {
 # bats test_tags=kernel
 @test "open files, also unlinked ones, mappings and locks go on when the daemon is killed" {
         only_remap
-        local kind hold_in hold_out
-        remap_bed ext4
-        echo -n text >"$BATS_TEST_TMPDIR/ext4/file"
-        coproc MAPPED { exec "${ENTER[@]}" /bin/fs-calls mapped /ext4/mapped 4000000 3>&-; }
-        bed_pids+=("$MAPPED_PID")
-        local mapped_in=${MAPPED[1]} mapped_out=${MAPPED[0]} line
-        read -r -t 120 line <&"$mapped_out" && [[ $line == ready ]]
-        for kind in "${LOCKS[@]}"; do
-                background_ready "${ENTER[@]}" /bin/fs-calls lock "$kind" "/ext4/lock.$kind"
-        done
-        talk /bin/fs-calls hold /ext4/file
-        hold_in=$TALK_IN hold_out=$TALK_OUT
-        in_container rm /ext4/file
-        kill_daemon
-        echo "+ more" >&"$hold_in"
-        read -r -t 120 line <&"$hold_out"
-        is "$line" "text more"
-        kill_daemon
-        echo "+ and" >&"$hold_in"
-        read -r -t 120 line <&"$hold_out"
-        is "$line" "text more and"
-        for kind in "${LOCKS[@]}"; do
-                is "$("$FLEXGRAFT_TOOLS/fs-calls" try "$kind" "$BATS_TEST_TMPDIR/ext4/lock.$kind")" held "$kind, on the node"
-                is "$(in_container /bin/fs-calls try "$kind" "/ext4/lock.$kind")" held "$kind, in the container"
-        done
-        exec {mapped_in}>&-
-        eval "exec ${MAPPED[1]}>&-" 2>/dev/null || :
-        read -r -t 120 line <&"$mapped_out"
-        is "$line" right "the mapping"
+        files_go_on kill_daemon
 }
 
 # bats test_tags=kernel,kernel_too

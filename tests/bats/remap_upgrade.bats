@@ -45,39 +45,14 @@ teardown() {
         one_pair
 }
 
+upgrade_again() {
+        install_again
+        upgrade
+}
+
 # bats test_tags=kernel
 @test "open files, also unlinked ones, mappings and locks go on through upgrades" {
-        local kind hold_in hold_out line mapped_in mapped_out
-        remap_bed ext4
-        echo -n text >"$BATS_TEST_TMPDIR/ext4/file"
-        coproc MAPPED { exec "${ENTER[@]}" /bin/fs-calls mapped /ext4/mapped 4000000 3>&-; }
-        bed_pids+=("$MAPPED_PID")
-        mapped_in=${MAPPED[1]} mapped_out=${MAPPED[0]}
-        read -r -t 120 line <&"$mapped_out" && [[ $line == ready ]]
-        for kind in "${LOCKS[@]}"; do
-                background_ready "${ENTER[@]}" /bin/fs-calls lock "$kind" "/ext4/lock.$kind"
-        done
-        talk /bin/fs-calls hold /ext4/file
-        hold_in=$TALK_IN hold_out=$TALK_OUT
-        in_container rm /ext4/file
-        install_again
-        upgrade
-        echo "+ more" >&"$hold_in"
-        read -r -t 120 line <&"$hold_out"
-        is "$line" "text more"
-        install_again
-        upgrade
-        echo "+ and" >&"$hold_in"
-        read -r -t 120 line <&"$hold_out"
-        is "$line" "text more and"
-        for kind in "${LOCKS[@]}"; do
-                is "$("$FLEXGRAFT_TOOLS/fs-calls" try "$kind" "$BATS_TEST_TMPDIR/ext4/lock.$kind")" held "$kind, on the node"
-                is "$(in_container /bin/fs-calls try "$kind" "/ext4/lock.$kind")" held "$kind, in the container"
-        done
-        exec {mapped_in}>&-
-        eval "exec ${MAPPED[1]}>&-" 2>/dev/null || :
-        read -r -t 120 line <&"$mapped_out"
-        is "$line" right "the mapping"
+        files_go_on upgrade_again
         one_pair
 }
 
@@ -88,8 +63,7 @@ teardown() {
         "${ENTER[@]}" /bin/fs-calls wait posix /ext4/file 3>&- >"$BATS_TEST_TMPDIR/waiter" &
         waiter=$!
         wait_until 10 waits_for_a_lock
-        install_again
-        upgrade
+        upgrade_again
         in_container touch /ext4/other
         is "$(cat "$BATS_TEST_TMPDIR/waiter")" '' "what it says that waits"
         end_process "$BACKGROUND_PID"
@@ -115,14 +89,12 @@ waits_for_a_lock() {
                 done' &
         pids+=($!)
         for i in 1 2 3; do
-                install_again
-                upgrade
+                upgrade_again
                 assert_field '.mounts[0].program' upgraded
         done
         kill_daemon
         kill_keeper
-        install_again
-        upgrade
+        upgrade_again
         touch "$BATS_TEST_TMPDIR/ext4/stop"
         for pid in "${pids[@]}"; do
                 wait "$pid" || { cat "$BATS_TEST_TMPDIR/worker"; return 1; }
@@ -145,8 +117,7 @@ while not os.path.exists("/ext4/stop"):
         if int(file.read()) != calls % 2: raise SystemExit(f"call {calls} was not done once")' 3>&- &
         pid=$!
         for i in 1 2 3 4 5; do
-                install_again
-                upgrade
+                upgrade_again
         done
         touch "$BATS_TEST_TMPDIR/ext4/stop"
         wait "$pid"
@@ -198,8 +169,7 @@ while not os.path.exists("/ext4/stop"):
         the_remap_process remap-daemon
         before=$(files_of "$REPLY")
         (($(wc -l <<<"$before") > 400))
-        install_again
-        upgrade
+        upgrade_again
         the_remap_process remap-daemon
         is "$(files_of "$REPLY")" "$before" "descriptors and what they are of"
 }
@@ -219,8 +189,7 @@ while not os.path.exists("/ext4/stop"):
         [[ $(in_container head -n 1 /tmp/hog.6) == *EMFILE ]]
         the_remap_process remap-daemon
         before=$(files_of "$REPLY")
-        install_again
-        upgrade
+        upgrade_again
         the_remap_process remap-daemon
         is "$(files_of "$REPLY")" "$before" "descriptors"
         in_container pkill -KILL fs-calls
@@ -404,8 +373,7 @@ sweep_killed() {
         ((${#calls[@]} > 0)) || { echo "calls: ${calls[*]}"; return 1; }
         echo "# $1: ${#calls[@]} points" >&3
         is "$(in_container /bin/fs-calls try posix /ext4/lock)" held
-        install_again
-        upgrade
+        upgrade_again
         tell "+x"
         answer "$((++SAID))"
 }
@@ -493,8 +461,7 @@ verify_until_stop() {
         in_container /bin/fs-calls worker /ext4/a 3600 3>&- >"$BATS_TEST_TMPDIR/worker" &
         pids+=($!)
         for ((i = 1; i <= upgrades; i++)); do
-                install_again
-                upgrade
+                upgrade_again
                 assert_field '.mounts[0].program' upgraded
                 for ((j = 0; j < kills / upgrades; j++)); do
                         if ((j % 3 == 2)); then kill_keeper; else kill_daemon; fi
