@@ -45,13 +45,13 @@ int id_mappable_serve(struct remap_source source, uint64_t attributes, const cha
                       struct error *error)
 {
         cleanup_state struct state state = STATE_NONE;
-        int authority = authority_of(source.mount_fd);
+        int known = authority_is_known(source.mount_fd);
         int pid;
         int r;
 
-        if (authority < 0)
-                return fail(error, -authority, "statfs", source.name);
-        if (authority == AUTHORITY_UNKNOWN)
+        if (known < 0)
+                return fail(error, -known, "statfs", source.name);
+        if (known == 0)
                 return fail_because(error, EOPNOTSUPP, "id-map", source.name,
                                     "it is on a filesystem that remap-daemon does not serve: one that is not for files "
                                     "of users, or that it does not know");

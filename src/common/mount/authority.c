@@ -2,6 +2,7 @@
 #include "mount/authority.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
@@ -57,7 +58,17 @@ static bool is_9p(int fd)
         return found;
 }
 
-int authority_of(int fd)
+/* 9p has none in any kernel; where there are some, the node's mounts, which may be many, need not be read. */
+static bool has_file_handles(int fd)
+{
+        struct file_handle head = {};
+        int ignored;
+
+        return name_to_handle_at(fd, "", &head, &ignored, AT_EMPTY_PATH) == 0 || errno == EOVERFLOW;
+}
+
+/* The row of a filesystem's type. Returns its index or negative errno; ENOENT it has none. */
+static int find_type(int fd)
 {
         struct statfs fs;
 
@@ -65,7 +76,28 @@ int authority_of(int fd)
                 return -errno;
         for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
                 if ((unsigned long)(unsigned)fs.f_type == types[i].type)
-                        return types[i].authority == AUTHORITY_KERNEL && is_9p(fd) ? (int)AUTHORITY_OTHERS
-                                                                                   : (int)types[i].authority;
-        return is_9p(fd) ? AUTHORITY_OTHERS : AUTHORITY_UNKNOWN;
+                        return (int)i;
+        return -ENOENT;
+}
+
+int authority_is_known(int fd)
+{
+        int type = find_type(fd);
+
+        if (type == -ENOENT)
+                return is_9p(fd);
+        return type < 0 ? type : 1;
+}
+
+int authority_of(int fd)
+{
+        int type = find_type(fd);
+
+        if (type < 0 && type != -ENOENT)
+                return type;
+        if (type >= 0 && (types[type].authority != AUTHORITY_KERNEL || has_file_handles(fd)))
+                return (int)types[type].authority;
+        if (is_9p(fd))
+                return AUTHORITY_OTHERS;
+        return type >= 0 ? (int)types[type].authority : AUTHORITY_UNKNOWN;
 }

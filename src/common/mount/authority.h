@@ -12,8 +12,12 @@ enum authority {
 };
 
 /*
- * authority_of() - by the type of the filesystem that a descriptor is on. It waits for one that does not answer. Returns: the authority, or negative errno.
+ * authority_of() - by the type of the filesystem that a descriptor is on. It waits for one that does not answer. Needs
+ * name_to_handle_at(2). Returns: the authority, or negative errno.
+ *
+ * authority_is_known() - whether that is known, without asking which it is. Returns: 1, 0 or negative errno.
  */
 int authority_of(int fd);
+int authority_is_known(int fd);
 
 #endif
