@@ -9,6 +9,7 @@ load volume_helpers
 load named_helpers
 load nfs_helpers
 load sweep_helpers
+load mount_type_helpers
 bats_require_minimum_version 1.5.0
 
 setup_file() {
@@ -27,6 +28,7 @@ setup() {
 }
 
 teardown() {
+        [[ -z ${POINT:-} ]] || mount_type_teardown
         [[ -z ${EXPORT:-} ]] || { nfs_teardown && return; }
         driver_teardown
 }
@@ -247,6 +249,30 @@ is_released() {
         is "$(uses)" ''
         removed '{"name": "data"}'
         is "$(on_server)|$(provisioned)" "|"
+}
+
+# bats test_tags=kernel,nfs
+@test "mount(8) mounts a volume of a share, and umount -f unmounts it while the server is dead" {
+        with_server
+        mount_type_setup
+        nfs_pool '"mountOptions": ["vers=4.2"]'
+        made_share
+        mount_type data "$POINT"
+        ends_with 0
+        echo text >"$POINT/file"
+        sync "$POINT/file"
+        freeze_server
+        umount_type --force "$POINT"
+        ends_with 0
+        is "$(node_mounts_at "$POINT")" 0
+        is "$(uses)" ''
+        thaw_server
+        mount_type data "$POINT"
+        ends_with 0
+        is "$(<"$POINT/file")" text
+        umount_type "$POINT"
+        ends_with 0
+        removed '{"name": "data"}'
 }
 
 # bats test_tags=kernel,nfs

@@ -232,7 +232,23 @@ int on_node_remove(const char *dir, unsigned timeout_seconds, bool insist, bool 
         return r < 0 ? r : removal.done ? 1 : 0;
 }
 
-int on_node_unmount(const char *dir, int flags, struct error *error)
+struct unmount {
+        const char *dir;
+        int flags;
+};
+
+static int unmount_in_worker(void *argument, struct error *error)
 {
-        return umount2(dir, UMOUNT_NOFOLLOW | flags) < 0 ? fail(error, errno, OPERATION_UMOUNT2, dir) : 0;
+        const struct unmount *job = argument;
+
+        return umount2(job->dir, UMOUNT_NOFOLLOW | job->flags) < 0 ? fail(error, errno, OPERATION_UMOUNT2, job->dir)
+                                                                   : 0;
+}
+
+int on_node_unmount(const char *dir, int flags, unsigned timeout_seconds, struct error *error)
+{
+        struct unmount job = { .dir = dir, .flags = flags };
+        int r = worker_run(unmount_in_worker, &job, clock_now_ms() + (int64_t)timeout_seconds * 1000, error);
+
+        return r == -ETIMEDOUT && !is_mounted(dir) ? 0 : r;
 }

@@ -38,9 +38,12 @@ int on_node_place_file(int mount_fd, const char *path, struct error *error);
 int on_node_remove(const char *dir, unsigned timeout_seconds, bool insist, bool *ret_lazy, struct error *error);
 
 /*
- * on_node_unmount() - the topmost mount on a directory alone, with these flags of umount2(2). Runs in: a worker: it may hang.
- * Errors: EINVAL nothing is mounted there; EBUSY.
+ * on_node_unmount() - the topmost mount on a directory alone, with these flags of umount2(2), which takes the mount off
+ * first and then ends the filesystem if that was its last: where it waits for a dead server then (nfs4_destroy_session()
+ * of fs/nfs/nfs4session.c), it is killed when the time is over, and the mount is gone all the same.
+ *
+ * Errors: EINVAL nothing is mounted there; EBUSY; ETIMEDOUT the mount is still there.
  */
-int on_node_unmount(const char *dir, int flags, struct error *error);
+int on_node_unmount(const char *dir, int flags, unsigned timeout_seconds, struct error *error);
 
 #endif

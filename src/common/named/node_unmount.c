@@ -23,6 +23,7 @@ static struct volume_by_name volume = VOLUME_BY_NAME_NONE;
 struct job {
         const char *target;
         const char *state_dir;
+        unsigned timeout_seconds; /* of unmounting */
         const struct node_unmount *request;
         char name[VOLUME_NAME_MAX];
         struct error *left;
@@ -69,7 +70,7 @@ static int make_read_only(const struct job *job, struct error *error)
 static int unmount(const struct job *job, struct error *error)
 {
         const int flags = (job->request->lazy ? MNT_DETACH : 0) | (job->request->force ? MNT_FORCE : 0);
-        int r = on_node_unmount(job->target, flags, error);
+        int r = on_node_unmount(job->target, flags, job->timeout_seconds, error);
 
         return r == -EBUSY && job->request->read_only ? make_read_only(job, error) : r;
 }
@@ -136,9 +137,11 @@ int node_unmount(const struct node_unmount *request, struct error *ret_left, str
 
         if (r < 0)
                 return r;
-        job = (struct job){
-                .target = request->target, .state_dir = config.state_dir, .request = request, .left = ret_left
-        };
+        job = (struct job){ .target = request->target,
+                            .state_dir = config.state_dir,
+                            .timeout_seconds = config.unmount_seconds,
+                            .request = request,
+                            .left = ret_left };
         *ret_left = (struct error){};
         r = worker_run(work, &job, clock_now_ms() + (int64_t)(config.call_seconds + config.unmount_seconds) * 1000,
                        error);
