@@ -234,9 +234,10 @@ neigh add $NFS_NO_ANSWER lladdr 02:00:00:00:00:66 dev eth0
 END
 }
 
-# no_node_link: that of another file's server goes with the network of that server, which the kernel takes apart a moment later.
+# no_node_link: that of another file's server, which has ended, goes with the network of that server. The kernel takes that apart later: when
+# nothing waits for the server any more, which may be minutes.
 no_node_link() {
-        ! ip link show nfs0 >/dev/null 2>&1
+        ip link delete nfs0 2>/dev/null || ! ip link show nfs0 >/dev/null 2>&1
 }
 
 # join_node: the node itself, until teardown.
