@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mount-overlay REQUEST - an overlay of directories of the node, into a running container. */
 #include "privileges/mount-overlay.h"
+#include "daemon/remap.h"
 #include "inject/helper_main.h"
 
 static const struct source_kind *const sources[] = { &source_overlay, NULL };
@@ -15,7 +16,8 @@ static const struct helper helper = {
                                             "                          \"lower\": [\"/srv/app/2\", \"/srv/app/1\"],\n"
                                             "                          \"upper\": \"/srv/web/upper\", \"work\": "
                                             "\"/srv/web/work\"}'\n" },
-                     .privileges = &PRIVILEGES },
+                     .privileges = &PRIVILEGES,
+                     .before_drop = remap_begin_for },
         .kind = REQUEST_MOUNT,
         .sources = sources,
 };

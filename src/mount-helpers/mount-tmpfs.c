@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mount-tmpfs REQUEST - a fresh tmpfs, into a running container. */
 #include "privileges/mount-tmpfs.h"
+#include "daemon/remap.h"
 #include "inject/helper_main.h"
 
 static const struct source_kind *const sources[] = { &source_tmpfs, NULL };
@@ -13,7 +14,8 @@ static const struct helper helper = {
                                 .examples = "Example:\n"
                                             "  mount-tmpfs '{\"container\": \"web\", \"target\": \"/cache\", \"size\": "
                                             "\"64m\"}'\n" },
-                     .privileges = &PRIVILEGES },
+                     .privileges = &PRIVILEGES,
+                     .before_drop = remap_begin_for },
         .kind = REQUEST_MOUNT,
         .sources = sources,
 };

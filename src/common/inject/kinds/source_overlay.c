@@ -115,7 +115,8 @@ struct overlay_job {
         int layer_fds[REQUEST_LAYERS_MAX]; /* detached clones, topmost first */
         size_t layer_count;
         int common_fd; /* a clone of the directory that contains upper and work; or -EBADF */
-        bool mapped;
+        bool mapped;   /* the layers are id-mapped for the container */
+        bool remapped; /* remap-daemon serves it: what the container sees, and what is locked, is the mount of that */
         bool attached; /* the clones are attached to a mount tree while the overlay is made */
 };
 
@@ -215,7 +216,8 @@ static int make_apart(void *argument, struct error *error)
         if ((r = configure(context_fd, job, error)) < 0)
                 return r;
         r = superblock_mount(context_fd, "overlay", 0, error);
-        return r < 0 ? r : attributes_lock_here(job->injection, r, /* scratch= */ job->attached, error);
+        return r < 0 || job->remapped ? r
+                                      : attributes_lock_here(job->injection, r, /* scratch= */ job->attached, error);
 }
 
 /* A clone of a layer, id-mapped for the container if mapped. */
@@ -293,10 +295,12 @@ static int check_alone(const struct injection *injection, struct error *error)
 
 static int make_overlay(struct injection *injection, bool owned, struct error *error)
 {
-        bool own = injection->container->own_user_ns;
+        const bool own = injection->container->own_user_ns;
+        const enum request_ids ids = own ? injection->request->ids : IDS_HOST;
         struct overlay_job job = { .injection = injection,
                                    .common_fd = -EBADF,
-                                   .mapped = own && injection->request->ids != IDS_HOST };
+                                   .mapped = ids != IDS_HOST && ids != IDS_REMAP,
+                                   .remapped = ids == IDS_REMAP };
         int r = check_alone(injection, error);
 
         if (r == 0)
@@ -314,6 +318,8 @@ static int make_overlay(struct injection *injection, bool owned, struct error *e
                 return r;
         injection->directory = true;
         (void)text_copy(injection->fs_type, sizeof injection->fs_type, "overlay");
+        if (job.remapped)
+                return attributes_remap(injection, error);
         (void)text_copy(injection->record.id_mapping, sizeof injection->record.id_mapping,
                         !own         ? "none"
                         : job.mapped ? "idmapped"
@@ -416,7 +422,7 @@ static json_t *schema_of_lower(const struct key_table *table, unsigned programs)
                          "minItems", 1, "maxItems", REQUEST_LAYERS_MAX, "items", request_schema_string("^/"));
 }
 
-static const char *const ids[] = { "auto", "idmapped", "host", NULL };
+static const char *const ids[] = { "auto", "idmapped", "remap", "host", NULL };
 
 static const struct key keys[] = {
         { REQUEST_KEY_CONTAINER(1) },
@@ -429,6 +435,7 @@ static const struct key keys[] = {
           .help = "empty directory on the same filesystem as upper; they go together" },
         { REQUEST_KEY_READ_ONLY },
         { REQUEST_KEY_FS_OPTIONS },
+        { REQUEST_KEY_CACHE },
         REQUEST_KEYS_OF_MOUNT(ids),
 };
 REQUEST_KEY_TABLE(source_overlay_keys, keys);
@@ -442,6 +449,7 @@ const struct source_kind source_overlay = {
         .oci_types = oci_types,
         .foreign = true,
         .maps = true,
+        .remap = REMAP_ASKED,
         .open_text = "open the layers on the node", /* openat2 */
         .make_text = SOURCE_MOUNTS_FILESYSTEM,      /* open_tree, unshare, move_mount; fsopen, fsconfig, fsmount */
         .check = check,

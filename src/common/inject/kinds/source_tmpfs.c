@@ -3,7 +3,8 @@
  * source_tmpfs.c - a fresh tmpfs as the source of a mount.
  *
  * By default the node's user namespace owns the superblock: if the container's owned it, its root could raise the size
- * (docs/KERNEL.md#tmpfs). The ids stored are the node's, and the container's root owns the root directory.
+ * (docs/KERNEL.md#tmpfs). The ids stored are the node's, and the container's root owns the root directory. Where
+ * the mount maps owners (id-mapped, or with remap-daemon), the ids stored are the container's.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include "base/fd.h"
 #include "base/json_value.h"
 #include "base/text.h"
+#include "inject/attributes.h"
 #include "inject/injection.h"
 #include "inject/request/request_keys.h"
 #include "inject/request/source.h"
@@ -68,6 +70,8 @@ static int make_tmpfs(struct injection *injection, bool owned, struct error *err
                 return r;
         injection->directory = true;
         (void)text_copy(injection->fs_type, sizeof injection->fs_type, "tmpfs");
+        if (injection->container->own_user_ns && ids == IDS_REMAP)
+                return attributes_remap(injection, error);
         (void)text_copy(injection->record.id_mapping, sizeof injection->record.id_mapping,
                         injection->container->own_user_ns ? word : "none");
         return 0;
@@ -177,8 +181,6 @@ static json_t *schema_of_mode(const struct key_table *table, unsigned programs)
         return request_schema_string("^0?[0-7]{1,4}$");
 }
 
-static const char *const ids[] = { "auto", "idmapped", "userns", "host", NULL };
-
 static const struct key keys[] = {
         { REQUEST_KEY_CONTAINER(1) },
         { REQUEST_KEY_TARGET },
@@ -192,7 +194,8 @@ static const struct key keys[] = {
         { "gid", 1, 0, KEY_USER_ID, REQUEST_FIELD(gid), .help = "its group, likewise" },
         { REQUEST_KEY_READ_ONLY },
         { REQUEST_KEY_FS_OPTIONS },
-        REQUEST_KEYS_OF_MOUNT(ids),
+        { REQUEST_KEY_CACHE },
+        REQUEST_KEYS_OF_MOUNT(request_ids_words),
 };
 REQUEST_KEY_TABLE(source_tmpfs_keys, keys);
 
@@ -205,6 +208,7 @@ const struct source_kind source_tmpfs = {
         .maps = true,
         .fresh = true,
         .ownable = true,
+        .remap = REMAP_ASKED,
         .make_text = SOURCE_MOUNTS_FILESYSTEM, /* fsopen, fsconfig, fsmount */
         .harmless_options = mount_options_tmpfs_harmless,
         .check = check,
