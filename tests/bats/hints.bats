@@ -59,6 +59,15 @@ follow() {
                 [[ " ${tried[*]} " != *" $word "* ]] || { echo "a circle after ${tried[*]}: $hint"; return 1; }
                 follow "$program" "$request" "${tried[@]}" "$word" || return 1
         done
+        [[ $hint != *'"fallback": "remap"'* ]] || follow_fallback "$program" "$request"
+}
+
+# follow_fallback PROGRAM REQUEST: the request without "ids", and with "fallback", succeeds.
+follow_fallback() {
+        helper "$1" "$(jq -c "del($IDS) | ${IDS%ids}fallback = \"remap\"" <<<"$2")"
+        assert_success
+        helper mount-remove "{\"id\": $(jq "$MOUNT.id" <<<"$json"), \"force\": true}"
+        assert_success
 }
 
 # follow_all PROGRAM REQUEST IDS...: from each of IDS.

@@ -195,6 +195,8 @@ is_sleeping() {
         [[ $(json_field .error.hint) == *'"host"'*'"idmapped"'* ]] || { show_last; return 1; }
         helper mount-bind "$(bind_request "$BATS_TEST_TMPDIR/target" '"dryRun": true')"
         assert_failure EACCES
+        helper mount-bind "$(bind_request "$BATS_TEST_TMPDIR/target" '"fallback": "remap"')"
+        assert_failure EACCES
         helper mount-overlay "{\"container\": $CONTAINER_PID, \"lower\": [\"$SOURCE\", \"$BATS_TEST_TMPDIR\"], \"target\": \"$BATS_TEST_TMPDIR/target\"}"
         assert_failure EACCES
         assert_no_records

@@ -178,6 +178,23 @@ other_than() {
         done
 }
 
+@test "with fallback none, an export whose owners this kernel cannot map fails and leaves nothing" {
+        start_client plain
+        helper mount-nfs "$(nfs_request '"fallback": "none"')"
+        if [[ $(nfs_mapping) == remap ]]; then
+                assert_failure
+                [[ $(json_field .message) == *mapped* ]] || { show_last; return 1; }
+                assert_mounts_at /data 0
+                assert_no_records
+                assert_nothing_left_of_nfs
+                mount_nfs '"fallback": "remap"'
+                assert_field .mount.idMapping remap
+        else
+                assert_success
+                assert_field .mount.idMapping "$(nfs_mapping)"
+        fi
+}
+
 @test "root is squashed where the server squashes it, and sees so" {
         start_client plain
         export_again root_squash

@@ -226,6 +226,8 @@ is_released() {
         mount_volume data /remapped '"ids": "remap"'
         assert_success
         assert_field .mount.idMapping remap
+        mount_volume data /unmapped '"fallback": "none"'
+        [[ $status != 0 || $(json_field .mount.idMapping) == idmapped ]] || { show_last; return 1; }
         is "$(in_container stat -c %u:%g /remapped/file)" 0:0
         remove_mount /remapped
         assert_success

@@ -209,3 +209,189 @@ make_upper() {
         assert_field '[.mounts[].idMapping] | join(" ")' "remap remap"
         is "$(in_container stat -c %u /data/user /cache | xargs)" "1000 7"
 }
+
+# ---- fallback
+
+# kind_request KIND [MEMBERS]: a mount of that kind at /data, of what kind_sources made; PROGRAM is its helper.
+kind_request() {
+        PROGRAM=mount-$1 REQUEST="{\"container\": $CONTAINER_PID, \"target\": \"/data\", ${SOURCES[$1]}${2:+, $2}}"
+}
+
+# kind_sources: for each kind what the kernel refuses to id-map: bindfs, and ext2. Each has the files root, and user of uid 1000.
+kind_sources() {
+        declare -gA SOURCES
+        refusing_source
+        echo text >"$BEHIND/root"
+        echo text >"$BEHIND/user" && chown 1000:1001 "$BEHIND/user"
+        LAYERS=$BEHIND
+        make_layers
+        LAYERS=$REFUSING
+        make_layers
+        make_upper
+        mkdir "$BATS_TEST_TMPDIR/content"
+        echo text >"$BATS_TEST_TMPDIR/content/root"
+        echo text >"$BATS_TEST_TMPDIR/content/user" && chown 1000:1001 "$BATS_TEST_TMPDIR/content/user"
+        truncate -s 16M "$BATS_TEST_TMPDIR"/ext2{,.image}
+        mkfs.ext2 -q -F -d "$BATS_TEST_TMPDIR/content" "$BATS_TEST_TMPDIR/ext2"
+        mkfs.ext2 -q -F -d "$BATS_TEST_TMPDIR/content" "$BATS_TEST_TMPDIR/ext2.image"
+        DEVICE=$(loop_over "$BATS_TEST_TMPDIR/ext2")
+        bed_loops+=("$DEVICE")
+        SOURCES=([bind]="\"source\": \"$REFUSING\"" [block]="\"source\": \"$DEVICE\", \"fsType\": \"ext2\""
+                [image]="\"source\": \"$BATS_TEST_TMPDIR/ext2.image\", \"fsType\": \"ext2\"" [overlay]="$LOWER, $WRITABLE")
+}
+
+# data_is_right: the owners at /data are those of the source.
+data_is_right() {
+        is "$(in_container stat -c %u:%g /data/root /data/user | xargs)" "0:0 1000:1001" &&
+                in_container touch /data/new &&
+                is "$(in_container stat -c %u:%g /data/new)" 0:0
+}
+
+data_ends() {
+        helper mount-remove "$(remove_request /data)"
+        assert_success
+        assert_mounts_at /data 0
+        wait_until 5 no_remap_processes
+}
+
+# bats test_tags=kernel
+@test "of each kind, what the kernel cannot id-map fails in one sentence, or falls back to remap with the right owners" {
+        local kind reply
+        remap_container plain
+        kind_sources
+        for kind in bind block image overlay; do
+                echo "kind: $kind"
+                kind_request "$kind"
+                helper "$PROGRAM" "$REQUEST"
+                assert_failure
+                [[ $(json_field .message) =~ 'owners cannot be mapped for the container'|'idmapped: EINVAL; userns: ' ]] || { show_last; return 1; }
+                [[ $(json_field .error.hint) == *'"fallback": "remap"'* ]] || { show_last; return 1; }
+                reply=$(json_field .message)
+                kind_request "$kind" '"fallback": "none"'
+                helper "$PROGRAM" "$REQUEST"
+                assert_failure
+                is "$(json_field .message)" "$reply"
+                assert_no_records
+                kind_request "$kind" '"fallback": "remap"'
+                helper "$PROGRAM" "$REQUEST"
+                mounted remap
+                assert_attributes /data rw nosuid nodev
+                data_is_right
+                helper "$PROGRAM" "$REQUEST"
+                assert_success
+                assert_field .mount.alreadyMounted true
+                data_ends
+                kind_request "$kind" '"ids": "remap"'
+                helper "$PROGRAM" "$REQUEST"
+                mounted remap
+                data_is_right
+                data_ends
+        done
+}
+
+# bats test_tags=kernel
+@test "fallback changes nothing where the kernel can map, and in a container without a user namespace of its own" {
+        remap_container plain
+        LAYERS=$BATS_TEST_TMPDIR/layers
+        make_layers
+        make_device ext4
+        helper mount-bind "$(bind_request /data '"fallback": "remap"')"
+        mounted idmapped
+        data_ends
+        helper mount-block "{\"container\": $CONTAINER_PID, \"target\": \"/data\", \"source\": \"$DEVICE\", \"fallback\": \"remap\"}"
+        mounted idmapped
+        data_ends
+        helper mount-overlay "$(overlay_request "$LOWER, \"fallback\": \"remap\"")"
+        mounted idmapped
+        data_ends
+        start_container plain-nouserns
+        refusing_source
+        helper mount-bind "{\"container\": $CONTAINER_PID, \"target\": \"/data\", \"source\": \"$REFUSING\", \"fallback\": \"remap\"}"
+        mounted none
+        data_ends
+}
+
+@test "fallback with another way than auto, of a raw device, or of a kind that cannot need it is refused by name" {
+        local ids
+        for ids in idmapped userns remap host; do
+                helper mount-block "{\"container\": 1, \"source\": \"/dev/x\", \"target\": \"/data\", \"ids\": \"$ids\", \"fallback\": \"remap\"}"
+                assert_not_understood fallback
+        done
+        helper mount-block '{"container": 1, "source": "/dev/x", "target": "/data", "raw": true, "fallback": "remap"}'
+        assert_not_understood fallback
+        helper mount-tmpfs '{"container": 1, "target": "/data", "fallback": "remap"}'
+        assert_not_understood fallback
+        helper mount-bind '{"container": 1, "source": "/x", "target": "/data", "fallback": "host"}'
+        assert_not_understood fallback
+}
+
+@test "a mount with fallback is another request than one without, and what is the default is not" {
+        remap_container plain
+        helper mount-bind "$(bind_request /data)"
+        mounted idmapped
+        helper mount-bind "$(bind_request /data '"fallback": "none"')"
+        assert_success
+        assert_field .mount.alreadyMounted true
+        helper mount-bind "$(bind_request /data '"fallback": "remap"')"
+        assert_failure EBUSY
+}
+
+@test "an entry of a batch falls back to remap, however its letters are written, and only that entry" {
+        local word
+        refusing_source
+        remap_container plain
+        for word in remap '\u0072emap'; do
+                helper mount-batch "{\"container\": $CONTAINER_PID, \"mounts\": [
+                        {\"type\": \"bind\", \"target\": \"/plain\", \"source\": \"$SOURCE\"},
+                        {\"type\": \"bind\", \"target\": \"/data\", \"source\": \"$REFUSING\", \"fallback\": \"$word\"}]}"
+                assert_success
+                remember_remap_processes
+                assert_field '[.mounts[].idMapping] | join(" ")' "idmapped remap"
+                helper mount-remove "$(remove_request /plain)"
+                data_ends
+        done
+}
+
+# bats test_tags=kernel
+@test "what fell back to remap is read-only on the node where that was asked for" {
+        remap_container plain
+        kind_sources
+        local kind
+        for kind in bind block overlay; do
+                kind_request "$kind" '"fallback": "remap", "readOnly": true'
+                helper "$PROGRAM" "$REQUEST"
+                mounted remap
+                assert_attributes /data ro nosuid nodev
+                in_container mount -o remount,bind,rw /data || :
+                in_container mount -o remount,rw /data || :
+                run ! in_container touch /data/new
+                [[ $output == *'Read-only file system'* ]] || is "$output" EROFS
+                data_ends
+        done
+}
+
+@test "what is in the way of remap, too, fails and leaves nothing" {
+        remap_container plain
+        refusing_source
+        mkdir "$REFUSING"/{lower,upper,work}
+        container_snapshot
+        node_snapshot
+        # the kernel takes no upper layer on FUSE
+        helper mount-overlay "$(overlay_request "\"lower\": \"$REFUSING/lower\", \"upper\": \"$REFUSING/upper\", \"work\": \"$REFUSING/work\", \"fallback\": \"remap\"")"
+        assert_failure EINVAL
+        assert_container_unchanged
+        assert_node_unchanged
+        assert_no_records
+}
+
+@test "with fallback, dryRun changes nothing" {
+        remap_container plain
+        refusing_source
+        container_snapshot
+        node_snapshot
+        helper mount-bind "{\"container\": $CONTAINER_PID, \"target\": \"/data\", \"source\": \"$REFUSING\", \"fallback\": \"remap\", \"dryRun\": true}"
+        assert_success
+        assert_container_unchanged
+        assert_node_unchanged
+        is "$(remap_processes)" ''
+}

@@ -17,7 +17,7 @@ NOBODY = 2**31 - 1
 SAMPLES = [
     True, False, None, 0, 1, -1, 7, 3600, 3601, NOBODY, 2**32 - 2, 2**32 - 1, 2**32, 1.5,
     "", "a", "a/b", "/", "/nonesuch", "/nonesuch/x", ".x", "0755", "755", "99", "10000", "64m", "64Mi", "0", "10%", "101%",
-    "64x", "true", "auto", "host", "private", "mount", "retain", "nonesuch:/x", "UUID=nonesuch", "volume", "ro,noatime", "a\nb",
+    "64x", "true", "auto", "none", "host", "private", "mount", "retain", "nonesuch:/x", "UUID=nonesuch", "volume", "ro,noatime", "a\nb",
     "x" * 33, "x" * 129, "x" * 300, "x" * 5000,
     [], ["ro"], [1], ["/nonesuch", "/nonesuch2"], {}, {"a": "b"}, {"a": 1}, {"pid": NOBODY}, {"id": "nonesuch"},
     [{"type": "tmpfs", "target": "/nonesuch"}], [{"type": "nonesuch", "target": "/nonesuch"}], [{"type": "tmpfs"}],

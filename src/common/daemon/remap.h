@@ -20,8 +20,8 @@
 int remap_begin(int argc, char **argv, struct error *error);
 
 /*
- * remap_begin_for() - start it if the request may have "ids": "remap", as json_text_may_have() says: it is parsed later,
- * without privileges. So is one on standard input, for which it is started, too.
+ * remap_begin_for() - start it if the request may have "ids" or "fallback": "remap", as json_text_may_have() says: it is
+ * parsed later, without privileges. So is one on standard input, for which it is started, too.
  */
 int remap_begin_for(int argc, char **argv, struct error *error);
 

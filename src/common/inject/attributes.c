@@ -110,7 +110,7 @@ int attributes_map(struct injection *injection, struct error *error)
                 word = "idmapped";
                 r = detached_mount_map(injection->mount_fd, injection->request->source, /* recursive= */ false,
                                        injection->container->user_ns_fd, error);
-                if (r < 0 && ids == IDS_AUTO && attributes_is_refusal(r))
+                if (attributes_is_refusal(r) && injection_falls_back(injection))
                         return attributes_remap(injection, error);
                 if (r < 0)
                         return r;

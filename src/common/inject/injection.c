@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "inject/request/request_keys.h"
 #include "inject/request/request_rules.h"
 #include "state/access.h"
 
@@ -54,7 +55,8 @@ uint64_t injection_digest(const struct injection *injection)
         const uint64_t numbers[] = { options->attr_set,
                                      options->attr_clear,
                                      (uint64_t)options->propagation,
-                                     (uint64_t)request->ids | (uint64_t)request->cache << 8,
+                                     (uint64_t)request->ids | (uint64_t)request->cache << 8 |
+                                             (uint64_t)request_fallback_differs(request) << 16,
                                      (uint64_t)request->recursive << 1 | (uint64_t)request->locked,
                                      (uint64_t)request->uid,
                                      (uint64_t)request->gid,
@@ -220,6 +222,18 @@ int injection_check_remap(const struct injection *injection, struct error *error
                 return injection_fail_ids(injection,
                                           "\"remap\" is not for this kind of mount: the kernel maps its owners", error);
         return 0;
+}
+
+bool injection_falls_back(const struct injection *injection)
+{
+        const struct request *request = injection->request;
+        const enum source_remap remap = injection->kind->remap;
+
+        if (!injection->container->own_user_ns || request->ids != IDS_AUTO || remap == REMAP_NEVER)
+                return false;
+        if (request->fallback != FALLBACK_UNSAID)
+                return request->fallback == FALLBACK_REMAP;
+        return remap == REMAP_FALLBACK;
 }
 
 void injection_release(struct injection *injection)

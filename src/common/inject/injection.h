@@ -86,6 +86,12 @@ int injection_open_source(struct injection *injection, struct error *error);
  */
 int injection_check_remap(const struct injection *injection, struct error *error);
 
+/*
+ * injection_falls_back() - whether remap-daemon serves the mount where the kernel refused to map its owners: with "ids":
+ * "auto", if the request says so; or, if it says nothing, the kind of mount.
+ */
+bool injection_falls_back(const struct injection *injection);
+
 /* injection_fail_ids() - EOPNOTSUPP: "ids" of the request is not possible for this source. */
 int injection_fail_ids(const struct injection *injection, const char *reason, struct error *error);
 

@@ -64,11 +64,22 @@ static int set_on_owned(struct injection *injection, struct error *error)
         return r;
 }
 
+/* remap-daemon serves the mount, which has no attributes yet. */
 static int set_on_remap(struct injection *injection, struct error *error)
 {
         int r = attributes_remap(injection, error);
 
         return r < 0 ? r : attributes_set(injection, /* mapped= */ false, error);
+}
+
+/* The kernel refused each of its ways: what is left of them goes, and remap-daemon serves the mount anew. */
+static int fall_back(struct injection *injection, struct error *error)
+{
+        int r;
+
+        fd_close(&injection->mount_fd); /* the device cannot have two superblocks */
+        r = injection->kind->make(injection, /* owned= */ false, error);
+        return r < 0 ? r : set_on_remap(injection, error);
 }
 
 int mounting_set_attributes(struct injection *injection, struct error *error)
@@ -95,12 +106,17 @@ int mounting_set_attributes(struct injection *injection, struct error *error)
         if (word != NULL) {
                 r = attributes_set(injection, /* mapped= */ false, error);
         } else {
+                bool refused;
+
                 word = "idmapped";
                 r = attributes_set(injection, /* mapped= */ true, error);
+                refused = attributes_is_refusal(r);
                 if ((r == -EINVAL || r == -EPERM) && injection->kind->ownable && request->ids == IDS_AUTO) {
                         word = "userns";
                         r = set_on_owned(injection, error);
                 }
+                if (r < 0 && refused && injection_falls_back(injection))
+                        return fall_back(injection, error);
                 if (r < 0)
                         blame_map(injection, error);
                 if (r < 0 && error->reason[0] == '\0')

@@ -67,10 +67,14 @@ static bool is_of(const struct source_kind *kind, const char *type)
 static void note_entry(struct asked *asked, const json_t *entry, bool replaces)
 {
         const char *type = json_string_value(json_object_get(entry, "type"));
-        const char *ids = json_string_value(json_object_get(entry, "ids"));
+        static const char *const keys[] = { "ids", "fallback" };
         const json_t *name = json_object_get(entry, "volume") ?: json_object_get(entry, "source");
 
-        asked->remap = asked->remap || (ids != NULL && strcmp(ids, "remap") == 0);
+        for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+                const char *word = json_string_value(json_object_get(entry, keys[i]));
+
+                asked->remap = asked->remap || (word != NULL && strcmp(word, "remap") == 0);
+        }
         for (const struct source_kind *const *kind = source_kinds; type != NULL && *kind != NULL; kind++)
                 asked->remap = asked->remap || ((*kind)->remap == REMAP_FALLBACK && is_of(*kind, type));
         if (type != NULL && is_of(&source_volume, type))

@@ -345,6 +345,7 @@ static const struct key keys[] = {
           .help = "ext4, xfs or btrfs, made on a blank volume; ext4 if the volume says nothing else" },
         { REQUEST_KEY_READ_ONLY },
         { REQUEST_KEY_OPTIONS },
+        { REQUEST_KEY_FALLBACK("remap") },
         { REQUEST_KEY_CACHE },
         REQUEST_KEYS_OF_MOUNT_REPLACING(
                 ids, REQUEST_KEY_REPLACE_AS("true: switch to this volume from what flexgraft mounted there before; "

@@ -257,6 +257,7 @@ static const struct key keys[] = {
         { REQUEST_KEY_FS_TYPE },
         { REQUEST_KEY_READ_ONLY },
         { REQUEST_KEY_FS_OPTIONS },
+        { REQUEST_KEY_FALLBACK("none") },
         { REQUEST_KEY_CACHE },
         REQUEST_KEYS_OF_MOUNT(request_ids_words),
 };

@@ -240,7 +240,7 @@ static int clone_layer(const struct injection *injection, int layer_fd, const ch
         return fd_take(&fd);
 }
 
-static int run_job(struct overlay_job *job, struct error *error)
+static int run_steps(struct overlay_job *job, struct error *error)
 {
         struct injection *injection = job->injection;
         const struct request *request = injection->request;
@@ -265,6 +265,16 @@ static int run_job(struct overlay_job *job, struct error *error)
                 injection->mount_fd = worker_run_apart(make_apart, NULL, job, error);
         }
         return injection->mount_fd < 0 ? injection->mount_fd : 0;
+}
+
+static int run_job(struct overlay_job *job, struct error *error)
+{
+        int r = run_steps(job, error);
+
+        for (size_t i = 0; i < job->layer_count; i++)
+                fd_close(&job->layer_fds[i]);
+        fd_close(&job->common_fd);
+        return r;
 }
 
 static bool has_upper(const struct mount_record *record, const void *argument)
@@ -303,13 +313,15 @@ static int make_overlay(struct injection *injection, bool owned, struct error *e
                                    .remapped = ids == IDS_REMAP };
         int r = check_alone(injection, error);
 
-        if (r == 0)
-                r = run_job(&job, error);
-
         (void)owned; /* never true: not ownable */
-        for (size_t i = 0; i < job.layer_count; i++)
-                fd_close(&job.layer_fds[i]);
-        fd_close(&job.common_fd);
+        if (r == 0) {
+                r = run_job(&job, error);
+                if (job.mapped && attributes_is_refusal(r) && injection_falls_back(injection)) {
+                        /* perhaps for another reason: then this is refused for it, too */
+                        job = (struct overlay_job){ .injection = injection, .common_fd = -EBADF, .remapped = true };
+                        r = run_job(&job, error);
+                }
+        }
         for (size_t i = 0; i < injection->layer_count; i++)
                 fd_close(&injection->layer_fds[i]);
         injection->layer_count = 0;
@@ -435,6 +447,7 @@ static const struct key keys[] = {
           .help = "empty directory on the same filesystem as upper; they go together" },
         { REQUEST_KEY_READ_ONLY },
         { REQUEST_KEY_FS_OPTIONS },
+        { REQUEST_KEY_FALLBACK("none") },
         { REQUEST_KEY_CACHE },
         REQUEST_KEYS_OF_MOUNT(ids),
 };

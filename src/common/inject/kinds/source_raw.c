@@ -188,6 +188,8 @@ int source_raw_check(struct request *request, struct error *error)
         if (request->ids != IDS_AUTO)
                 return json_value_refuse(error, "ids",
                                          "a raw device has nothing to map: it belongs to the container's root");
+        if (request->fallback == FALLBACK_REMAP)
+                return json_value_refuse(error, "fallback", "a raw device has nothing to map");
         request->options.attr_clear |= MOUNT_ATTR_NODEV;
         return 0;
 }

@@ -6,6 +6,7 @@
  * (docs/KERNEL.md#tmpfs). The ids stored are the node's, and the container's root owns the root directory. Where
  * the mount maps owners (id-mapped, or with remap-daemon), the ids stored are the container's.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -201,9 +202,16 @@ REQUEST_KEY_TABLE(source_tmpfs_keys, keys);
 
 static const char *const oci_types[] = { "tmpfs", NULL };
 
+static const struct hint hints[] = {
+        { OPERATION_MOUNT_SETATTR, EINVAL,
+          "this kernel cannot id-map a tmpfs; \"ids\": \"auto\", the default, makes it with ids of the container" },
+        {},
+};
+
 const struct source_kind source_tmpfs = {
         .word = "tmpfs",
         .keys = &source_tmpfs_keys,
+        .hints = hints,
         .oci_types = oci_types,
         .maps = true,
         .fresh = true,

@@ -33,6 +33,13 @@ enum request_kind {
 /* How owners are made right (docs/owners.md). */
 enum request_ids { IDS_AUTO, IDS_IDMAPPED, IDS_USERNS, IDS_REMAP, IDS_HOST };
 
+/* Whether IDS_AUTO ends at remap where the kernel cannot map (injection_falls_back()). */
+enum request_fallback {
+        FALLBACK_UNSAID, /* as the kind of mount has it */
+        FALLBACK_NONE,
+        FALLBACK_REMAP,
+};
+
 struct key_table;     /* base/key.h */
 struct source_kind;   /* inject/request/source.h */
 struct volume_keeper; /* inject/former.h */
@@ -76,6 +83,7 @@ struct request {
         size_t index; /* of a batch's entry: where in the request it was */
         struct mount_options options;
         enum request_ids ids;
+        enum request_fallback fallback;
         enum remap_cache cache;
         bool read_only;
         bool recursive;

@@ -7,6 +7,7 @@
 #include "base/text.h"
 
 const char *const request_ids_words[] = { "auto", "idmapped", "userns", "remap", "host", NULL };
+const char *const request_fallback_words[] = { "none", "remap", NULL };
 const char *const request_propagation_words[] = { "private", "slave", "shared", "unbindable", NULL };
 
 int request_take_container(void *object, const char *key, const json_t *value, struct error *error)
@@ -82,6 +83,26 @@ int request_take_ids(void *object, const char *key, const json_t *value, struct 
         if (r == 0)
                 request->ids = (enum request_ids)index;
         return r;
+}
+
+int request_take_fallback(void *object, const char *key, const json_t *value, struct error *error)
+{
+        struct request *request = object;
+        size_t index;
+        int r = key_word(request_fallback_words, key, value, &index, error);
+
+        if (r == 0)
+                request->fallback = index == 0 ? FALLBACK_NONE : FALLBACK_REMAP;
+        return r;
+}
+
+bool request_fallback_differs(const struct request *request)
+{
+        const struct key *row = key_find(request->keys, 1, "fallback");
+
+        if (row == NULL || request->fallback == FALLBACK_UNSAID)
+                return false;
+        return strcmp(row->preset, request_fallback_words[request->fallback == FALLBACK_NONE ? 0 : 1]) != 0;
 }
 
 int request_take_cache(void *object, const char *key, const json_t *value, struct error *error)

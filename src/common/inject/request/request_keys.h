@@ -50,6 +50,7 @@ int request_take_target(void *object, const char *key, const json_t *value, stru
 int request_take_options(void *object, const char *key, const json_t *value, struct error *error);
 int request_take_propagation(void *object, const char *key, const json_t *value, struct error *error);
 int request_take_ids(void *object, const char *key, const json_t *value, struct error *error);
+int request_take_fallback(void *object, const char *key, const json_t *value, struct error *error);
 int request_take_cache(void *object, const char *key, const json_t *value, struct error *error);
 
 /* request_set_target() - a target that another key names. Errors: OPERATION_PARSE. */
@@ -59,6 +60,15 @@ extern const char *const request_propagation_words[];
 
 /* Every way to make owners right, in the order of enum request_ids. */
 extern const char *const request_ids_words[];
+
+/* What "fallback" may be: those of enum request_fallback that can be said. */
+extern const char *const request_fallback_words[];
+
+/*
+ * request_fallback_differs() - whether "fallback" says otherwise than the preset of its row: then the request is another
+ * one than that without the key.
+ */
+bool request_fallback_differs(const struct request *request);
 
 #define REQUEST_CONTAINER_OBJECTS                                                                                      \
         "{\"pid\": N}, {\"id\": S, \"runtime\": S, \"user\": N}, {\"pod\": \"namespace/name\", \"container\": S}, "    \
@@ -114,6 +124,12 @@ extern const char *const request_ids_words[];
 #define REQUEST_KEY_IDS(can)                                                                                           \
         "ids", 1, 0, KEY_WORD, .words = (can), .take = request_take_ids, .preset = "auto",                             \
                                .help = "how file owners are mapped"
+
+/* Of a kind whose "auto" can find that the kernel cannot map, and that remap-daemon may serve. usual: what it does then. */
+#define REQUEST_KEY_FALLBACK(usual)                                                                                    \
+        "fallback", 1, 0, KEY_WORD, .words = request_fallback_words, .take = request_take_fallback, .preset = (usual), \
+                                    .help = "where the kernel cannot map owners, \"ids\": \"auto\" fails (none), "     \
+                                            "or does what \"ids\": \"remap\" does"
 
 /* Of a kind that remap-daemon may serve. */
 #define REQUEST_KEY_CACHE                                                                                              \

@@ -50,6 +50,10 @@ int request_rules_apply(struct request *request, struct error *error)
                 return r;
         if (!request->has_container) /* every key that names it is there, but a side */
                 return json_value_refuse(error, "to", "has no \"container\"");
+        if (request->fallback == FALLBACK_REMAP && request->ids != IDS_AUTO)
+                return json_value_refuse(
+                        error, "fallback",
+                        "\"remap\" is for \"ids\": \"auto\": any other way is taken, or the call fails");
         if (kind->clones && request->options.fs_count > 0)
                 return fail_because(error, EINVAL, OPERATION_PARSE, "options",
                                     "options: \"%.*s\" is an option of a filesystem, and a bind mounts none",
@@ -82,6 +86,9 @@ int request_policy_check(const struct policy *policy, const struct request *requ
         if (request->ids == IDS_USERNS || request->ids == IDS_REMAP)
                 return fail_because(error, EACCES, OPERATION_CHECK_POLICY, "ids",
                                     "only root may ask for \"ids\" of this sort; %s cannot allow it", policy->path);
+        if (request->fallback == FALLBACK_REMAP)
+                return fail_because(error, EACCES, OPERATION_CHECK_POLICY, "fallback",
+                                    "only root may ask for \"fallback\": \"remap\"; %s cannot allow it", policy->path);
         if (request->replace) /* what is there may be root's */
                 return fail_because(error, EACCES, OPERATION_CHECK_POLICY, "replace",
                                     "only root may ask for \"replace\"; %s cannot allow it", policy->path);

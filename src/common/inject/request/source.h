@@ -22,8 +22,8 @@ struct policy;
 /* Whether remap-daemon (daemon/remap.h) may serve a kind of mount. */
 enum source_remap {
         REMAP_NEVER,
-        REMAP_ASKED,    /* with "ids": "remap" */
-        REMAP_FALLBACK, /* also with "ids": "auto", where the kernel cannot map: its program needs the helper process */
+        REMAP_ASKED,    /* with "ids": "remap", or "fallback": "remap" */
+        REMAP_FALLBACK, /* also where "fallback" is not said: its program needs the helper process */
 };
 
 /*
