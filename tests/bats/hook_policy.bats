@@ -375,6 +375,59 @@ teardown() {
         refuses 1 ids
 }
 
+# serve_refusing: $SOURCE is bindfs over $BEHIND, which the kernel refuses to id-map.
+serve_refusing() {
+        command -v bindfs >/dev/null || skip "no bindfs"
+        SOURCE=$BATS_TEST_TMPDIR/refusing BEHIND=$BATS_TEST_TMPDIR/behind
+        mkdir "$SOURCE" "$BEHIND"
+        echo text >"$BEHIND/file" && chown 1000:1001 "$BEHIND/file"
+        background bindfs -f -o allow_other "$BEHIND" "$SOURCE"
+        wait_until 10 test -e "$SOURCE/file"
+}
+
+@test "with fallback remap in the policy, what the kernel cannot id-map is served with the right owners, and locked" {
+        local target options
+        start_container plain-created
+        serve_refusing
+        ask "[$(bind_entry /data)]"
+        refuses 1 'owners cannot be mapped'
+        open_policy ".fallback = \"remap\" | .sources = [{\"path\": \"$SOURCE\", \"readOnly\": true}]"
+        refuses 1 'does not allow it'
+        ask "[$(bind_entry /data '"readOnly": true')]"
+        accepts /data
+        open_policy '.fallback = "remap"'
+        ask "[$(bind_entry /written)]"
+        accepts /written
+        go_on
+        is "$(in_container stat -c %u:%g /data/file /written/file | xargs)" "1000:1001 1000:1001"
+        for target in /data /written; do
+                [[ $(mount_line "$target") == *' - fuse.flexgraft '* ]] || is "$(mount_line "$target")" "of type fuse.flexgraft"
+                for options in bind,rw,suid,nodev bind,rw,nosuid,dev bind,rw,suid,dev rw; do
+                        in_container mount -o "remount,$options" "$target" 2>/dev/null || :
+                        assert_attributes "$target" nosuid nodev
+                done
+        done
+        run ! in_container touch /data/made
+        in_container touch /written/made
+        is "$(stat -c %u "$BEHIND/made")" 0
+}
+
+@test "an annotation cannot ask for fallback remap, and can do without the policy's" {
+        start_container plain-created
+        serve_refusing
+        ask "[$(bind_entry /data '"fallback": "remap"')]"
+        refuses 1 fallback
+        open_policy '.fallback = "remap"'
+        refuses 1 fallback
+        ask "[$(bind_entry /data '"fallback": "none"')]"
+        refuses 1 'owners cannot be mapped'
+        open_policy '.fallback = "none"'
+        ask "[$(bind_entry /data)]"
+        refuses 1 'owners cannot be mapped'
+        open_policy '.fallback = "host"'
+        refuses 1 fallback
+}
+
 @test "another container is allowed by its id" {
         local other
         start_container runc 200000

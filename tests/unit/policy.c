@@ -62,6 +62,9 @@ static void unknown_words_reject_the_file(void **state)
                 "{\"annotations\": {\"devices\": []}}", /* of the other section */
                 "{\"volumes\": {\"maxMounts\": 1}}",
                 "{\"annotations\": {\"raw\": 1}}",
+                "{\"annotations\": {\"fallback\": \"host\"}}",
+                "{\"annotations\": {\"fallback\": true}}",
+                "{\"volumes\": {\"fallback\": \"remap\"}}",
                 "{\"annotations\": {\"nfsServers\": [\"10.0.0.0/33\"]}}",
                 "{\"annotations\": {\"maxMounts\": -1}}",
                 "{\"annotations\": {\"sources\": [\"srv\"]}}",

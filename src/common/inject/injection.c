@@ -227,13 +227,14 @@ int injection_check_remap(const struct injection *injection, struct error *error
 bool injection_falls_back(const struct injection *injection)
 {
         const struct request *request = injection->request;
+        const struct policy *policy = injection_policy(injection);
         const enum source_remap remap = injection->kind->remap;
 
         if (!injection->container->own_user_ns || request->ids != IDS_AUTO || remap == REMAP_NEVER)
                 return false;
         if (request->fallback != FALLBACK_UNSAID)
                 return request->fallback == FALLBACK_REMAP;
-        return remap == REMAP_FALLBACK;
+        return remap == REMAP_FALLBACK || (policy != NULL && policy_falls_back(policy));
 }
 
 void injection_release(struct injection *injection)

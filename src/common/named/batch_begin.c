@@ -236,6 +236,7 @@ int batch_begin_by_policy(int argc, char **argv, struct error *error)
                 return begin(&(struct needed){ .remap = true, .runs = VOLUME_RUNS_ALL }, argc, argv, error);
         if (policy_load(&policy, "annotations", &ignored) < 0)
                 return 0;
+        needed.remap = policy_falls_back(&policy);
         for (const struct source_kind *const *kind = source_kinds; *kind != NULL; kind++)
                 needed.remap = needed.remap ||
                                ((*kind)->remap == REMAP_FALLBACK && policy_lists(&policy, "kinds", (*kind)->word));

@@ -53,6 +53,13 @@ static bool all_servers(const json_t *value)
         return true;
 }
 
+static bool is_fallback(const json_t *value)
+{
+        const char *word = json_string_value(value);
+
+        return word != NULL && (strcmp(word, "none") == 0 || strcmp(word, "remap") == 0);
+}
+
 #define TEXTS(name, fallback, help)                                                                                    \
         {                                                                                                              \
                 name, "an array of strings", file_key_is_texts, false, fallback, help, NULL                            \
@@ -81,6 +88,8 @@ static const struct file_key annotations_keys[] = {
               "Names of volumes of volume-create that are allowed, with wildcards as in fnmatch(3)."),
         TEXTS("pools", "none",
               "Pools whose volumes are allowed, and in which missing ones are made; wildcards likewise."),
+        { "fallback", "\"none\" or \"remap\"", is_fallback, false, "none",
+          "Whether a mount whose owners the kernel cannot map fails, or is served by remap-daemon.", NULL },
         { "raw", "true or false", file_key_is_boolean, false, "false", "Whether block devices themselves are allowed.",
           NULL },
         { "maxMounts", "a number, 0 or more", file_key_is_count, false, "32", "How many mounts one container may have.",
@@ -174,6 +183,11 @@ bool policy_matches(const struct policy *policy, const char *key, const char *wo
 bool policy_says(const struct policy *policy, const char *key)
 {
         return json_is_true(json_object_get(policy->section, key));
+}
+
+bool policy_falls_back(const struct policy *policy)
+{
+        return strcmp(file_key_text(annotations_keys, policy->section, "fallback"), "remap") == 0;
 }
 
 int policy_forbid(const struct policy *policy, const char *word, const char *key, struct error *error)

@@ -5,6 +5,7 @@
  *      {"annotations": {"kinds": ["bind", "tmpfs"],
  *                       "sources": ["/srv/shared", {"path": "/srv/images", "readOnly": true}],
  *                       "containers": ["db"], "options": ["exec", "size"], "raw": false, "maxMounts": 16,
+ *                       "fallback": "remap",
  *                       "volumeNames": ["web-*"], "pools": ["fast"]},
  *
  *       "volumes": {"kinds": ["loop", "block", "bind"], "sources": ["/srv/shared"], "devices": ["/dev/mapper"],
@@ -50,6 +51,9 @@ bool policy_matches(const struct policy *policy, const char *key, const char *wo
 
 /* policy_says() - whether a key of the section is true. */
 bool policy_says(const struct policy *policy, const char *key);
+
+/* policy_falls_back() - whether annotations have "fallback": "remap": of mounts that say nothing of it. */
+bool policy_falls_back(const struct policy *policy);
 
 /* policy_forbid() - EACCES for a word, naming the key of policy.json that would allow it. */
 int policy_forbid(const struct policy *policy, const char *word, const char *key, struct error *error);

@@ -35,7 +35,7 @@ enum request_ids { IDS_AUTO, IDS_IDMAPPED, IDS_USERNS, IDS_REMAP, IDS_HOST };
 
 /* Whether IDS_AUTO ends at remap where the kernel cannot map (injection_falls_back()). */
 enum request_fallback {
-        FALLBACK_UNSAID, /* as the kind of mount has it */
+        FALLBACK_UNSAID, /* as the kind of mount has it, or the policy */
         FALLBACK_NONE,
         FALLBACK_REMAP,
 };

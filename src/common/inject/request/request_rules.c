@@ -88,7 +88,8 @@ int request_policy_check(const struct policy *policy, const struct request *requ
                                     "only root may ask for \"ids\" of this sort; %s cannot allow it", policy->path);
         if (request->fallback == FALLBACK_REMAP)
                 return fail_because(error, EACCES, OPERATION_CHECK_POLICY, "fallback",
-                                    "only root may ask for \"fallback\": \"remap\"; %s cannot allow it", policy->path);
+                                    "only root may ask for \"fallback\": \"remap\"; %s may say so for all annotations",
+                                    policy->path);
         if (request->replace) /* what is there may be root's */
                 return fail_because(error, EACCES, OPERATION_CHECK_POLICY, "replace",
                                     "only root may ask for \"replace\"; %s cannot allow it", policy->path);
