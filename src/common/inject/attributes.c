@@ -93,6 +93,13 @@ int attributes_remap(struct injection *injection, struct error *error)
         return 0;
 }
 
+void attributes_say_unmapped(struct error *error)
+{
+        if (error->reason[0] == '\0')
+                (void)snprintf(error->reason, sizeof error->reason, "its owners cannot be mapped for the container: %s",
+                               strerrordesc_np(error->errnum));
+}
+
 bool attributes_is_refusal(int r)
 {
         return r == -EPERM || r == -EINVAL || r == -EOPNOTSUPP;
@@ -112,8 +119,10 @@ int attributes_map(struct injection *injection, struct error *error)
                                        injection->container->user_ns_fd, error);
                 if (attributes_is_refusal(r) && injection_falls_back(injection))
                         return attributes_remap(injection, error);
-                if (r < 0)
+                if (r < 0) {
+                        attributes_say_unmapped(error);
                         return r;
+                }
         } else if (ids != IDS_HOST)
                 return attributes_remap(injection, error);
         (void)text_copy(injection->record.id_mapping, sizeof injection->record.id_mapping, word);

@@ -45,6 +45,9 @@ int attributes_remap(struct injection *injection, struct error *error);
  */
 int attributes_map(struct injection *injection, struct error *error);
 
+/* attributes_say_unmapped() - give the error of a refused id mapping its reason, unless it has one. */
+void attributes_say_unmapped(struct error *error);
+
 /* attributes_is_refusal() - whether an error is of what this kernel cannot do, and not of a server or its export. */
 bool attributes_is_refusal(int r);
 

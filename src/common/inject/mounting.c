@@ -2,7 +2,6 @@
 #include "inject/mounting.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/fd.h"
@@ -119,10 +118,8 @@ int mounting_set_attributes(struct injection *injection, struct error *error)
                         return fall_back(injection, error);
                 if (r < 0)
                         blame_map(injection, error);
-                if (r < 0 && error->reason[0] == '\0')
-                        (void)snprintf(error->reason, sizeof error->reason,
-                                       "its owners cannot be mapped for the container: %s",
-                                       strerrordesc_np(error->errnum));
+                if (r < 0)
+                        attributes_say_unmapped(error);
         }
         if (r < 0)
                 return r;
