@@ -94,6 +94,25 @@ comes_back() {
         comes_back runc
 }
 
+@test "what fell back to remap comes back so, where the kernel still cannot map it" {
+        command -v bindfs >/dev/null || skip "no bindfs"
+        SOURCE=$BATS_TEST_TMPDIR/refusing
+        mkdir "$BATS_TEST_TMPDIR/behind" "$SOURCE"
+        echo text >"$BATS_TEST_TMPDIR/behind/file" && chown 1000:1001 "$BATS_TEST_TMPDIR/behind/file"
+        background bindfs -f -o allow_other "$BATS_TEST_TMPDIR/behind" "$SOURCE"
+        wait_until 10 test -e "$SOURCE/file"
+        lives crun
+        mount_wish /data '"fallback": "remap"'
+        assert_field .mount.idMapping remap
+        again
+        is "$(in_container stat -c %u:%g /data/file)" 1000:1001
+        helper mount-list '{}'
+        assert_field '.mounts[0].idMapping' remap
+        helper mount-remove "{\"container\": \"$BUNDLE_ID\", \"target\": \"/data\"}"
+        assert_success
+        assert_wishes ''
+}
+
 @test "it comes back life after life, until mount-remove" {
         lives crun
         mount_wish /data
