@@ -19,17 +19,25 @@
 #define MAX_PATH 48
 #define ANCESTORS_MAX 64
 
-/* The user namespace of the process that this thread asked about last. Its descriptor keeps it from being another's number. */
-static __thread struct {
-        int fd; /* 0: none */
-        dev_t device;
-        ino_t inode;
-        const struct id_maps *counts; /* node, or maps */
-        struct id_maps maps;
-} last;
+/*
+ * What a thread has when it first looks at a process. The C library writes the whole of each thread's variables when the
+ * thread begins, and most threads never look.
+ */
+struct looks {
+        /* The user namespace of the process that was asked about last. Its descriptor keeps it from being another's number. */
+        struct {
+                int fd; /* 0: none */
+                dev_t device;
+                ino_t inode;
+                const struct id_maps *counts; /* node, or maps */
+                struct id_maps maps;
+        } last;
+        struct caller_ids found;
+        char text[ID_RANGES_TEXT_SIZE]; /* of a file in /proc */
+};
+static __thread struct looks *own; /* NULL: it has not looked */
 
-static __thread struct caller_ids found;
-static __thread char text[ID_RANGES_TEXT_SIZE]; /* of a file in /proc */
+static struct caller_ids no_one = { .uid = CALLER_NOBODY, .gid = CALLER_NOBODY }; /* never changed */
 
 /* The node's ids: no map. */
 static const struct id_maps node = {
@@ -43,8 +51,16 @@ int caller_ids_begin(void)
 {
         struct stat ignored;
 
-        last.fd = 0;
+        own = NULL;                                     /* the last daemon's */
         return proc_own_namespace(OWN_USERS, &ignored); /* now, with one thread: it notes it */
+}
+
+/* False: there is no memory. */
+static bool can_look(void)
+{
+        if (own == NULL)
+                own = calloc(1, sizeof *own);
+        return own != NULL;
 }
 
 static pid_t parent_of(pid_t process)
@@ -52,7 +68,7 @@ static pid_t parent_of(pid_t process)
         static const char line[] = "\nPPid:";
         const char *start;
 
-        if (!proc_status(process, text, sizeof text) || (start = strstr(text, line)) == NULL)
+        if (!proc_status(process, own->text, sizeof own->text) || (start = strstr(own->text, line)) == NULL)
                 return 0;
         return (pid_t)strtol(start + strlen(line), NULL, 10);
 }
@@ -60,9 +76,9 @@ static pid_t parent_of(pid_t process)
 /* False: they cannot be read, or there are none yet. */
 static bool read_map(int proc_fd, const char *name, struct id_map *ret_map)
 {
-        if (file_read(proc_fd, name, text, sizeof text) <= 0)
+        if (file_read(proc_fd, name, own->text, sizeof own->text) <= 0)
                 return false;
-        ret_map->count = id_ranges_parse(text, ret_map->ranges);
+        ret_map->count = id_ranges_parse(own->text, ret_map->ranges);
         return ret_map->count > 0;
 }
 
@@ -78,8 +94,8 @@ static bool read_maps_of(pid_t process, const struct stat *wanted)
 
         (void)snprintf(path, sizeof path, "/proc/%d", process);
         proc_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-        return proc_fd >= 0 && read_map(proc_fd, "uid_map", &last.maps.users) &&
-               read_map(proc_fd, "gid_map", &last.maps.groups) && fstatat(proc_fd, "ns/user", &st, 0) == 0 &&
+        return proc_fd >= 0 && read_map(proc_fd, "uid_map", &own->last.maps.users) &&
+               read_map(proc_fd, "gid_map", &own->last.maps.groups) && fstatat(proc_fd, "ns/user", &st, 0) == 0 &&
                st.st_ino == wanted->st_ino && st.st_dev == wanted->st_dev;
 }
 
@@ -110,7 +126,8 @@ static const struct id_maps *read_maps(int fd, pid_t thread)
                 return &nobody;
         for (int i = 0; i < ANCESTORS_MAX && thread > 0; i++) {
                 if (read_maps_of(thread, &wanted))
-                        return maps_root(&last.maps.users) || maps_root(&last.maps.groups) ? &node : &last.maps;
+                        return maps_root(&own->last.maps.users) || maps_root(&own->last.maps.groups) ? &node
+                                                                                                     : &own->last.maps;
                 thread = parent_of(thread);
         }
         return &nobody;
@@ -126,28 +143,28 @@ static const struct id_maps *find_maps(pid_t thread)
         (void)snprintf(path, sizeof path, "/proc/%d/ns/user", thread);
         if (fstatat(AT_FDCWD, path, &st, 0) < 0)
                 return &nobody;
-        if (last.fd > 0 && st.st_ino == last.inode && st.st_dev == last.device)
-                return last.counts;
+        if (own->last.fd > 0 && st.st_ino == own->last.inode && st.st_dev == own->last.device)
+                return own->last.counts;
         fd = open(path, O_RDONLY | O_CLOEXEC);
         if (fd < 0 || fstat(fd, &st) < 0)
                 return &nobody;
-        if (last.fd > 0)
-                (void)close(last.fd); /* only looked at */
-        last.fd = 0;
+        if (own->last.fd > 0)
+                (void)close(own->last.fd); /* only looked at */
+        own->last.fd = 0;
         maps = read_maps(fd, thread);
         if (maps == &nobody) /* perhaps not of another process */
                 return maps;
-        last.fd = fd_take(&fd);
-        last.device = st.st_dev;
-        last.inode = st.st_ino;
-        last.counts = maps;
+        own->last.fd = fd_take(&fd);
+        own->last.device = st.st_dev;
+        own->last.inode = st.st_ino;
+        own->last.counts = maps;
         return maps;
 }
 
 /* The last of the four ids in a line of /proc/PID/status: that for files. */
 static bool read_id(const char *line, uint32_t *ret_id)
 {
-        const char *next = strstr(text, line);
+        const char *next = strstr(own->text, line);
         char *end;
 
         if (next == NULL)
@@ -166,18 +183,18 @@ static bool read_id(const char *line, uint32_t *ret_id)
 static bool read_groups(void)
 {
         static const char line[] = "\nGroups:";
-        const char *next = strstr(text, line);
+        const char *next = strstr(own->text, line);
 
         if (next == NULL)
                 return false;
         for (next += strlen(line); *next == ' ' || *next == '\t';)
                 next++;
-        for (found.group_count = 0; *next != '\n'; found.group_count++) {
+        for (own->found.group_count = 0; *next != '\n'; own->found.group_count++) {
                 char *end;
 
-                if (found.group_count == CALLER_GROUPS_MAX)
+                if (own->found.group_count == CALLER_GROUPS_MAX)
                         return false;
-                found.groups[found.group_count] = (gid_t)strtoul(next, &end, 10);
+                own->found.groups[own->found.group_count] = (gid_t)strtoul(next, &end, 10);
                 if (end == next)
                         return false; /* the text is cut here */
                 for (next = end; *next == ' ';)
@@ -189,42 +206,46 @@ static bool read_groups(void)
 /* To those in the container. A group that is not mapped there is left out, as in the container. */
 static void map_groups(const struct id_map *map)
 {
-        const int count = found.group_count;
+        const int count = own->found.group_count;
 
-        found.group_count = 0;
+        own->found.group_count = 0;
         for (int i = 0; i < count; i++)
-                if (id_ranges_map(map->ranges, map->count, /* inside= */ false, &found.groups[i]))
-                        found.groups[found.group_count++] = found.groups[i];
+                if (id_ranges_map(map->ranges, map->count, /* inside= */ false, &own->found.groups[i]))
+                        own->found.groups[own->found.group_count++] = own->found.groups[i];
 }
 
 static bool map_ids(const struct id_maps *maps)
 {
         map_groups(&maps->groups);
-        return id_ranges_map(maps->users.ranges, maps->users.count, /* inside= */ false, &found.uid) &&
-               id_ranges_map(maps->groups.ranges, maps->groups.count, /* inside= */ false, &found.gid);
+        return id_ranges_map(maps->users.ranges, maps->users.count, /* inside= */ false, &own->found.uid) &&
+               id_ranges_map(maps->groups.ranges, maps->groups.count, /* inside= */ false, &own->found.gid);
 }
 
 const struct caller_ids *caller_ids_find(pid_t thread)
 {
-        if (thread <= 0 || !proc_status(thread, text, sizeof text) || !read_id("\nUid:", &found.uid) ||
-            !read_id("\nGid:", &found.gid) || !read_groups() || !map_ids(find_maps(thread))) {
-                found.uid = found.gid = CALLER_NOBODY;
-                found.group_count = 0;
+        if (!can_look())
+                return &no_one;
+        if (thread <= 0 || !proc_status(thread, own->text, sizeof own->text) || !read_id("\nUid:", &own->found.uid) ||
+            !read_id("\nGid:", &own->found.gid) || !read_groups() || !map_ids(find_maps(thread))) {
+                own->found.uid = own->found.gid = CALLER_NOBODY;
+                own->found.group_count = 0;
         }
-        return &found;
+        return &own->found;
 }
 
 const struct caller_ids *caller_ids_groups(pid_t thread, const struct id_map *map)
 {
-        if (thread <= 0 || !proc_status(thread, text, sizeof text) || !read_groups())
-                found.group_count = 0;
+        if (!can_look())
+                return &no_one;
+        if (thread <= 0 || !proc_status(thread, own->text, sizeof own->text) || !read_groups())
+                own->found.group_count = 0;
         map_groups(map);
-        return &found;
+        return &own->found;
 }
 
 bool caller_ids_know(pid_t thread, uid_t uid, gid_t gid)
 {
-        const struct id_maps *maps = thread > 0 ? find_maps(thread) : &nobody;
+        const struct id_maps *maps = thread > 0 && can_look() ? find_maps(thread) : &nobody;
 
         return id_map_has(&maps->users, uid) && id_map_has(&maps->groups, gid);
 }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <linux/fuse.h>
+#include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -36,6 +37,7 @@
 #define LISTENERS_MAX 2
 #define RUNNING 1
 #define TRIES_MAX 2 /* daemons that may die of one request */
+#define STACK_SIZE ((size_t)256 * 1024)
 
 /* The threads of the daemon, and what they have in common. */
 static struct {
@@ -411,6 +413,23 @@ static void say_nothing(enum fuse_log_level level, const char *format, va_list a
         (void)arguments;
 }
 
+/*
+ * A node may have a thousand mounts, each with its threads. Small stacks lie side by side, so that they share pages of the
+ * page table; and small pieces of memory are all that threads ask for, so that one area for all of them is enough.
+ */
+static int save_memory(void)
+{
+        pthread_attr_t attributes;
+        int r = pthread_attr_init(&attributes);
+
+        if (r == 0)
+                r = pthread_attr_setstacksize(&attributes, STACK_SIZE);
+        if (r == 0)
+                r = pthread_setattr_default_np(&attributes);
+        (void)mallopt(M_ARENA_MAX, 1); /* else there are more */
+        return -r;
+}
+
 int session_begin(void)
 {
         static const struct fuse_custom_io io = { .writev = answer_send, .read = receive };
@@ -429,8 +448,8 @@ int session_begin(void)
         interrupts_begin();
         request_use_slot(-1);
         fuse_set_log_func(say_nothing); /* standard error is not ours */
-        if ((r = caller_ids_begin()) < 0 || (r = nodes_begin()) < 0 || (r = operation_begin_links()) < 0 ||
-            (r = caller_begin()) < 0)
+        if ((r = save_memory()) < 0 || (r = caller_ids_begin()) < 0 || (r = nodes_begin()) < 0 ||
+            (r = operation_begin_links()) < 0 || (r = caller_begin()) < 0)
                 return r;
         threads.session = fuse_session_new(&arguments, &operations, sizeof operations, NULL);
         if (threads.session == NULL || fuse_session_custom_io(threads.session, &io, FD_FUSE) < 0)

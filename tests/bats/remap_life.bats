@@ -61,6 +61,21 @@ teardown() {
         ((kib <= 128 + 500)) || { echo "used: $kib KiB"; return 1; }
 }
 
+@test "the two processes of a remap mount that nobody uses have 256 KiB of their own" {
+        only_remap
+        [[ $FLEXGRAFT_BIN != */sanitize ]] || skip "the sanitizers need more memory"
+        local process kib sum=0
+        make_source tmpfs
+        remap_container
+        remap_mount "$BATS_TEST_TMPDIR/tmpfs" /data
+        for process in $(remap_processes); do
+                kib=$(awk '$1 == "RssAnon:" { print $2 }' "/proc/$process/status")
+                echo "$(<"/proc/$process/comm"): $kib KiB"
+                sum=$((sum + kib))
+        done
+        ((kib > 0 && sum <= 256))
+}
+
 # bats test_tags=kernel,kernel_too
 @test "30,000 files are found by a remap daemon that may have 20,000 open" {
         local count=30000 limit=20000
