@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -40,13 +41,19 @@ void operation_reply_error(fuse_req_t request, int r)
         (void)fuse_reply_err(request, -r); /* the caller may have exited */
 }
 
+static __thread char *buffer; /* NULL: this thread has needed none */
+
 char *operation_buffer(void)
 {
-        static __thread char *buffer;
-
         if (buffer == NULL)
                 buffer = aligned_alloc(4096, READ_MAX);
         return buffer;
+}
+
+void operation_buffer_empty(void)
+{
+        if (buffer != NULL)
+                (void)madvise(buffer, READ_MAX, MADV_DONTNEED); /* else it stays */
 }
 
 int operation_act_as_caller(fuse_req_t request)

@@ -41,6 +41,9 @@ void operation_reply_error(fuse_req_t request, int r);
 /* operation_buffer() - READ_MAX bytes of this thread, aligned for direct I/O; NULL: no memory. */
 char *operation_buffer(void);
 
+/* operation_buffer_empty() - what is in that buffer is not needed any more: its memory is given back. */
+void operation_buffer_empty(void);
+
 /*
  * operation_act_as_caller() - take the ids of the calling process. Where mounts are id-mapped the kernel does not say
  * them, and has checked permissions itself ("default_permissions"), with the ids of the caller in the mount that it

@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -38,6 +39,9 @@
 #define RUNNING 1
 #define TRIES_MAX 2 /* daemons that may die of one request */
 #define STACK_SIZE ((size_t)256 * 1024)
+#define PAGE ((size_t)4096)
+#define LARGE ((size_t)128 * 1024)
+#define LARGE_MS 1000 /* for so long the memory that a large request needed is kept for the next */
 
 /* The threads of the daemon, and what they have in common. */
 static struct {
@@ -264,8 +268,56 @@ static int listeners(void)
         return shared->network || threads.turns >= TURNS_MANY ? LISTENERS_MAX : 1;
 }
 
+/* ---- the memory that large requests need: without passthrough, for reading and writing */
+
+static __thread bool has_large; /* this thread's buffers may have it */
+
+static void note_size(const struct fuse_in_header *header, size_t size)
+{
+        const struct fuse_read_in *reading = (const void *)(header + 1);
+
+        if (size > LARGE || (header->opcode == FUSE_READ && reading->size > LARGE))
+                has_large = true;
+}
+
+/* With no request in the slot. */
+static void give_back(int slot)
+{
+        uint8_t *second_page = shared->requests[slot] + PAGE;
+
+        has_large = false;
+        operation_buffer_empty();
+        (void)madvise(second_page, REQUEST_SIZE - PAGE, MADV_REMOVE); /* else it stays */
+}
+
+/* With the mutex held, while parked. */
+static void wait_to_be_woken(int slot)
+{
+        struct timespec until;
+
+        (void)clock_gettime(CLOCK_REALTIME, &until); /* cannot fail for this clock */
+        until.tv_sec += LARGE_MS / 1000;
+        while (threads.woken == 0)
+                if (!has_large)
+                        (void)pthread_cond_wait(&threads.wake, &threads.mutex);
+                else if (pthread_cond_timedwait(&threads.wake, &threads.mutex, &until) == ETIMEDOUT)
+                        give_back(slot);
+}
+
+static ssize_t read_request(int slot)
+{
+        struct pollfd fuse = { .fd = FD_FUSE, .events = POLLIN };
+
+        if (has_large && poll(&fuse, 1, LARGE_MS) == 0)
+                give_back(slot);
+        /* the raw call: read() is a point of cancellation, which takes time in a program with threads */
+        return syscall(SYS_read, FD_FUSE, shared->requests[slot], REQUEST_SIZE);
+}
+
+/* ---- the threads that read */
+
 /* Wait until this thread should read. No thread ever ends (session_rest()). */
-static void take_turn(void)
+static void take_turn(int slot)
 {
         int none = 0;
 
@@ -275,8 +327,7 @@ static void take_turn(void)
         (void)pthread_mutex_lock(&threads.mutex);
         if (threads.idle >= listeners()) {
                 threads.parked++;
-                while (threads.woken == 0)
-                        (void)pthread_cond_wait(&threads.wake, &threads.mutex);
+                wait_to_be_woken(slot);
                 threads.woken--;
                 threads.parked--;
         }
@@ -303,11 +354,10 @@ static void *serve(void *argument)
         for (;;) {
                 ssize_t n;
 
-                take_turn();
+                take_turn(slot);
                 shared->answer_sizes[slot] = 0;
                 shared->changing[slot] = false;
-                /* the raw call: read() is a point of cancellation, which takes time in a program with threads */
-                n = syscall(SYS_read, FD_FUSE, shared->requests[slot], REQUEST_SIZE);
+                n = read_request(slot);
                 r = n < 0 ? errno : 0;
                 (void)pthread_rwlock_rdlock(&threads.at_work);
                 (void)pthread_mutex_lock(&threads.mutex);
@@ -320,8 +370,10 @@ static void *serve(void *argument)
                     (takes_long(request_buffer(slot)->opcode) || threads.working < listeners()))
                         start_listener();
                 (void)pthread_mutex_unlock(&threads.mutex);
-                if (n > 0)
+                if (n > 0) {
+                        note_size(request_buffer(slot), (size_t)n);
                         process(request_buffer(slot), (size_t)n);
+                }
                 __atomic_sub_fetch(&threads.working, 1, __ATOMIC_RELAXED);
                 (void)pthread_rwlock_unlock(&threads.at_work);
                 if (n < 0 && r != EINTR && r != EAGAIN && r != ENOENT) {

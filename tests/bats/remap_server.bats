@@ -208,3 +208,21 @@ END
                 [[ $status == 0 || $status == 77 ]] || { echo "$name: $status $output"; return 1; }
         done
 }
+
+# has_at_most PID KIB: memory of its own, and of what it shares with its keeper.
+has_at_most() {
+        (($(awk '$1 ~ /^Rss(Anon|Shmem):$/ { kib += $2 } END { print kib }' "/proc/$1/status") <= $2))
+}
+
+@test "the memory that large reads and writes needed is given back when there are no more of them" {
+        [[ $FLEXGRAFT_BIN != */sanitize ]] || skip "the sanitizers need more memory"
+        local daemon
+        two_containers "$BEHIND"
+        daemon=$(pgrep -P "$KEEPER" -x remap-daemon)
+        chmod 1777 "$SOURCE_DIR"
+        as 1000 append /data/large x 1
+        setpriv --reuid 1000 --regid 1000 --clear-groups dd if=/dev/zero of="$SERVED/large" bs=1M count=4 status=none
+        is "$(in_container /usr/bin/setpriv --reuid 1000 --regid 1000 --clear-groups /usr/bin/cat /data/large | wc -c)" $((4 << 20))
+        wait_until 5 has_at_most "$daemon" 768 || { grep Rss "/proc/$daemon/status"; return 1; }
+        is "$(setpriv --reuid 1000 --regid 1000 --clear-groups tail -c 1 "$SERVED/large" | od -An -tx1)" " 00"
+}
