@@ -157,7 +157,7 @@
                 "futex", "mprotect", "madvise", "rseq", "set_robust_list", "clone3/absent", "sched_getaffinity",       \
                 "rt_sigprocmask", "rt_sigaction", "gettid", "prlimit64", "getrlimit", "setrlimit", "pidfd_open",       \
                 "poll", "sysinfo", "uname", "sched_yield", "clock_nanosleep", "nanosleep", "prctl/name",               \
-                "close_range", "getuid", "dup2", "unshare", "mount_setattr", "move_mount", "umount2"
+                "close_range", "getuid", "dup2", "unshare", "mount_setattr", "move_mount", "umount2", "fgetxattr"
 
 /* To place any mount in a container. */
 #define CAPABILITIES_INJECT                                                                                            \

@@ -76,7 +76,7 @@ static void end_file(struct node *node, const struct fuse_file_info *file)
         /* the kernel did not note what was written to mapped pages of the source */
         if (shared->alone && is_for_writing(file) && node->backing > 0)
                 caches_drop_attributes(node);
-        passthrough_close(node);
+        passthrough_close(node, (int)file->fh);
 }
 
 static void drop_file(struct node *node, const struct fuse_file_info *file)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sys/ioctl.h>
+#include <sys/xattr.h>
 
 #include "caller.h"
 
@@ -76,17 +77,35 @@ int passthrough_open(struct node *node, int fd)
                 begin(node, fd);
         }
         node->opens++;
+        if (node->opened == 0)
+                node->opened = fd;
         backing = node->backing;
         (void)pthread_mutex_unlock(&backing_mutex);
         return backing;
 }
 
-void passthrough_close(struct node *node)
+void passthrough_close(struct node *node, int fd)
 {
         (void)pthread_mutex_lock(&backing_mutex);
+        if (node->opened == fd)
+                node->opened = 0;
         if (node->opens > 0 && --node->opens == 0 && !node->backing_kept)
                 end(node);
         (void)pthread_mutex_unlock(&backing_mutex);
+}
+
+bool passthrough_get_xattr(const struct node *node, const char *name, char *ret_value, size_t size, ssize_t *ret_length)
+{
+        bool opened;
+
+        if (!shared->passthrough)
+                return false;
+        (void)pthread_mutex_lock(&backing_mutex); /* it is not closed meanwhile */
+        opened = node->opened != 0;
+        if (opened)
+                *ret_length = fgetxattr(node->opened, name, ret_value, size);
+        (void)pthread_mutex_unlock(&backing_mutex);
+        return opened;
 }
 
 void passthrough_forget(struct node *node)

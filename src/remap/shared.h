@@ -67,6 +67,7 @@ struct node {
         bool told_varied;       /* caches.c */
         uint32_t writers;       /* files open for writing in the container; too many after a daemon was killed */
         int32_t told_to;        /* who in the container was told its attributes since they were dropped */
+        int32_t opened;         /* an open file of it that is passed through, of this daemon; 0: none is noted */
         struct file_state told; /* what was told last */
         uint32_t told_uid;      /* and who owns it */
         uint32_t told_gid;

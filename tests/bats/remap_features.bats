@@ -395,6 +395,33 @@ capability_inside() {
         done
 }
 
+@test "the capabilities that a file has are its own, whatever was opened and closed before" {
+        three_ways ext4
+        in_container sh -c 'echo text >/remap/with; echo text >/remap/without'
+        is "$(sets_capability /remap/with)" ok
+        run -0 in_container /usr/bin/python3 -c 'import os
+def look(name):
+    try: return len(os.getxattr("/remap/" + name, "security.capability"))
+    except OSError: return 0
+def both(): print(look("with"), look("without"))
+# a number of the daemon that was of one file is of the other
+for first, second in ("with", "without"), ("without", "with"):
+    for how in os.O_RDONLY, os.O_WRONLY, os.O_RDWR:
+        os.close(os.open("/remap/" + first, how))
+        file = os.open("/remap/" + second, how)
+        both()
+        os.close(file)
+one, two = (os.open("/remap/with", os.O_RDONLY) for _ in range(2))
+os.close(one)
+both()
+os.close(two)
+file = os.open("/remap/with", os.O_WRONLY)
+both()
+os.write(file, b"x")
+both()'
+        is "$(uniq -c <<<"$output" | xargs)" "8 20 0 1 0 0"
+}
+
 @test "nobody else gives a file capabilities, nor root to a file whose owner the container does not have" {
         local way
         three_ways ext4
