@@ -3,7 +3,8 @@
 # remap.sh - remap beside an id-mapped mount of the same filesystem and beside bindfs, in one run. Ratios: how many times the
 # work of the id-mapped mount. Then the processor time of the client and the daemon, whose goal is less than bindfs takes,
 # and how often the client waits for an answer. bindfs lets the kernel believe each name for a second, and so shows a file
-# that is not there any more; "bindfs, 0 s" does not, as remap;
+# that is not there any more; "bindfs, 0 s" does not, as remap: both ask once more for each unlink(2), open(2) of a file that
+# is there, and name of a rename(2) that is, so that these are to be compared;
 # "remap, always" is told that nobody else changes anything ("cache": "always").
 #
 #   ROUNDS=5 tests/bench/remap.sh      (scripts/bench calls it)
