@@ -11,6 +11,7 @@
 #include "newer.h"
 #include "operation.h"
 #include "request.h"
+#include "source_ids.h"
 
 /* Answer with the attributes of a node's file; if r is negative, with that error. */
 static void reply_attributes(fuse_req_t request, int r, struct node *node, int fd)
@@ -24,6 +25,7 @@ static void reply_attributes(fuse_req_t request, int r, struct node *node, int f
                 return;
         }
         caches_tell(node, fuse_req_ctx(request)->pid, &st);
+        source_ids_show(&st.st_uid, &st.st_gid);
         (void)fuse_reply_attr(request, &st, operation_cached_seconds());
 }
 
@@ -71,6 +73,7 @@ static void reply_more_attributes(fuse_req_t request, int r, struct node *node, 
         plain.st_mtim = plain_time(&st.stx_mtime);
         plain.st_ctim = plain_time(&st.stx_ctime);
         caches_tell(node, fuse_req_ctx(request)->pid, &plain);
+        source_ids_show(&answer.uid, &answer.gid);
         (void)fuse_reply_buf(request, (const char *)&answer, sizeof answer);
 }
 
@@ -129,6 +132,9 @@ static int set_attributes(fuse_req_t request, struct node *node, int fd, const s
                 uid_t uid = (what & FUSE_SET_ATTR_UID) != 0 ? st->st_uid : (uid_t)-1;
                 gid_t gid = (what & FUSE_SET_ATTR_GID) != 0 ? st->st_gid : (gid_t)-1;
 
+                if (((what & FUSE_SET_ATTR_UID) != 0 && !source_ids_take_user(&uid)) ||
+                    ((what & FUSE_SET_ATTR_GID) != 0 && !source_ids_take_group(&gid)))
+                        return -EOVERFLOW;
                 if (ATTEMPT(request, fchownat(fd, "", uid, gid, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW)) < 0)
                         return -errno;
         }

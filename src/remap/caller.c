@@ -17,6 +17,7 @@
 #include "process/proc.h"
 #include "request.h"
 #include "shared.h"
+#include "source_ids.h"
 
 static __thread struct {
         uid_t uid;
@@ -36,7 +37,7 @@ int caller_begin(void)
 {
         struct __user_cap_header_struct self = { .version = _LINUX_CAPABILITY_VERSION_3 };
 
-        if (shared->mappable && syscall(SYS_capget, &self, all_capabilities) < 0)
+        if ((shared->mappable || shared->able) && syscall(SYS_capget, &self, all_capabilities) < 0)
                 return -errno;
         for (size_t i = 0; i < _LINUX_CAPABILITY_U32S_3; i++)
                 all_capabilities[i].effective = all_capabilities[i].permitted;
@@ -114,6 +115,11 @@ int caller_become_able(uid_t uid, gid_t gid)
         return syscall(SYS_capset, &self, all_capabilities) < 0 ? -errno : 0;
 }
 
+bool caller_is_able(void)
+{
+        return now.able;
+}
+
 void caller_umask(mode_t mask)
 {
         if (mask != now.mask)
@@ -123,10 +129,14 @@ void caller_umask(mode_t mask)
 
 bool caller_add_groups(pid_t pid)
 {
+        struct caller_ids *ids;
+
         /* where mounts are id-mapped the kernel has checked, with all groups of the caller, or it has them already */
         if (shared->mappable || now.groups || request_given_up())
                 return false;
-        return caller_take_groups(caller_ids_groups(pid, &shared->groups)) == 0 && now.groups;
+        ids = caller_ids_groups(pid, &shared->groups);
+        ids->group_count = source_ids_take_groups(ids->groups, ids->group_count);
+        return caller_take_groups(ids) == 0 && now.groups;
 }
 
 int caller_take_groups(const struct caller_ids *ids)

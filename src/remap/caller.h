@@ -33,6 +33,9 @@ bool caller_has_one_group(void);
  */
 int caller_become_able(uid_t uid, gid_t gid);
 
+/* caller_is_able() - whether this thread is that. */
+bool caller_is_able(void);
+
 /* caller_umask() - set the umask to that of the calling process, for the file created next. */
 void caller_umask(mode_t mask);
 

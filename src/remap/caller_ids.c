@@ -233,7 +233,7 @@ const struct caller_ids *caller_ids_find(pid_t thread)
         return &own->found;
 }
 
-const struct caller_ids *caller_ids_groups(pid_t thread, const struct id_map *map)
+struct caller_ids *caller_ids_groups(pid_t thread, const struct id_map *map)
 {
         if (!can_look())
                 return &no_one;

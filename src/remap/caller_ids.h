@@ -51,7 +51,7 @@ const struct caller_ids *caller_ids_find(pid_t thread);
  * caller_ids_groups() - its supplementary groups alone, those that the map of its container has, as they are counted
  * there. Returns: likewise.
  */
-const struct caller_ids *caller_ids_groups(pid_t thread, const struct id_map *map);
+struct caller_ids *caller_ids_groups(pid_t thread, const struct id_map *map);
 
 /* caller_ids_know() - whether both ids are mapped for a thread that waits. */
 bool caller_ids_know(pid_t thread, uid_t uid, gid_t gid);

@@ -15,6 +15,7 @@
 #include "operation.h"
 #include "passthrough.h"
 #include "request.h"
+#include "source_ids.h"
 #include "waiters.h"
 
 #define CLOCK_TICK_NS 2000000000 /* of the coarsest filesystem's times */
@@ -133,18 +134,18 @@ void files_open(fuse_req_t request, fuse_ino_t number, struct fuse_file_info *fi
 }
 
 /*
- * A file that somebody made just now, where mounts are id-mapped: the kernel checked that a file may be created, but
- * not that this one may be opened. For ESTALE it looks the name up again, and asks to open the file. What the earlier
- * daemon made for the same request belongs to the caller.
+ * A file that somebody made just now, where mounts are id-mapped or the source is a container's: the kernel checked that a
+ * file may be created, but not that this one may be opened. For ESTALE it looks the name up again, and asks to open the
+ * file. What the earlier daemon made for the same request belongs to the caller.
  */
-static int open_existing(fuse_req_t request, int directory_fd, const char *name, int flags)
+static int open_existing(int directory_fd, const char *name, int flags)
 {
         int fd = openat(directory_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
         int opened = -1;
         struct stat st;
 
         if (fd < 0 || !request_may_have_changed() || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
-            st.st_uid != fuse_req_ctx(request)->uid)
+            st.st_uid != caller_uid())
                 errno = (flags & O_EXCL) != 0 ? EEXIST : ESTALE;
         else
                 opened = operation_open(fd, open_flags(flags));
@@ -158,13 +159,13 @@ static int open_existing(fuse_req_t request, int directory_fd, const char *name,
 }
 
 /* O_NONBLOCK: if the name is a pipe by now, do not wait for its other end. */
-static int create(fuse_req_t request, int directory_fd, const char *name, int flags, mode_t mode)
+static int create(int directory_fd, const char *name, int flags, mode_t mode)
 {
         int opened;
 
-        if (shared->mappable) {
+        if (shared->mappable || source_ids_differ()) {
                 opened = openat(directory_fd, name, open_flags(flags) | O_EXCL | O_CREAT | O_NOFOLLOW, mode);
-                return opened >= 0 || errno != EEXIST ? opened : open_existing(request, directory_fd, name, flags);
+                return opened >= 0 || errno != EEXIST ? opened : open_existing(directory_fd, name, flags);
         }
         if (request_may_have_changed())
                 flags &= ~O_EXCL;
@@ -202,7 +203,7 @@ void files_create(fuse_req_t request, fuse_ino_t parent, const char *name, mode_
                 if ((mode & S_ISGID) != 0)
                         operation_keep_setgid(request, fd.fd);
                 opened = ATTEMPT(request, unnamed ? create_unnamed(fd.fd, file->flags, mode)
-                                                  : create(request, fd.fd, name, file->flags, mode));
+                                                  : create(fd.fd, name, file->flags, mode));
                 if (opened < 0)
                         r = -errno;
         }

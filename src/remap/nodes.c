@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "buckets.h"
+#include "caller.h"
 #include "descriptors.h"
 #include "passthrough.h"
 
@@ -374,7 +375,8 @@ void nodes_forget(struct node *node, uint64_t count)
 struct node_fd nodes_open(struct node *node)
 {
         union handle handle = { .head = { .handle_bytes = node->handle_size, .handle_type = node->handle_type } };
-        int was;
+        const bool able = caller_is_able();
+        int was = 0;
         int fd;
 
         (void)__atomic_add_fetch(&node->busy, 1, __ATOMIC_SEQ_CST);
@@ -383,11 +385,13 @@ struct node_fd nodes_open(struct node *node)
                 return (struct node_fd){ .fd = fd, .node = node };
         (void)memcpy(handle.head.f_handle, node->handle, node->handle_size);
         /* needs CAP_DAC_READ_SEARCH; the caller need not have it, and was allowed to look the file up before */
-        was = setfsuid(0);
+        if (!able)
+                was = setfsuid(0);
         fd = open_by_handle_at(handle_fd, &handle.head, O_PATH | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0)
                 fd = -errno;
-        (void)setfsuid((uid_t)was);
+        if (!able) /* from 0 to another fsuid the kernel would take the capabilities away */
+                (void)setfsuid((uid_t)was);
         return (struct node_fd){ .fd = fd, .temporary = true, .node = node };
 }
 

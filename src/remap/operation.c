@@ -14,6 +14,7 @@
 #include "caches.h"
 #include "caller_ids.h"
 #include "request.h"
+#include "source_ids.h"
 
 #define ERRNO_END 512     /* the first that is internal to the kernel: include/linux/errno.h */
 #define NOT_SUPPORTED 524 /* ENOTSUPP there */
@@ -59,18 +60,31 @@ void operation_buffer_empty(void)
 int operation_act_as_caller(fuse_req_t request)
 {
         const struct fuse_ctx *context = fuse_req_ctx(request);
-
         const struct caller_ids *asker = request_asker();
-        int r = shared->checked ? caller_become(0, 0) : caller_become(context->uid, context->gid);
+        uid_t uid = context->uid;
+        gid_t gid = context->gid;
+        int r;
 
+        if (shared->checked)
+                r = caller_become(0, 0);
+        else if (!source_ids_take(&uid, &gid) || (uid == 0 && context->uid != 0))
+                r = caller_become(CALLER_NOBODY, CALLER_NOBODY);
+        else if (shared->able && context->uid == 0)
+                r = caller_become_able(uid, gid);
+        else
+                r = caller_become(uid, gid);
         return r == 0 && asker != NULL ? caller_take_groups(asker) : r;
 }
 
 int operation_act_as_creator(fuse_req_t request)
 {
         const struct fuse_ctx *context = fuse_req_ctx(request);
+        uid_t uid = context->uid;
+        gid_t gid = context->gid;
 
-        return shared->checked ? caller_become_able(context->uid, context->gid) : 0;
+        if (shared->checked)
+                return caller_become_able(uid, gid);
+        return source_ids_take(&uid, &gid) ? 0 : -EOVERFLOW; /* else they are the caller's already */
 }
 
 int operation_has_owner(fuse_req_t request, struct node *node, int fd, enum rights enough)
@@ -87,6 +101,7 @@ int operation_has_owner(fuse_req_t request, struct node *node, int fd, enum righ
                 caches_drop_attributes(node); /* it asks again before it checks the next time */
                 return -EPERM;
         }
+        source_ids_show(&st.st_uid, &st.st_gid);
         known = shared->mappable ? caller_ids_know((pid_t)context->pid, st.st_uid, st.st_gid)
                                  : caller_knows(st.st_uid, st.st_gid);
         return known || (enough == RIGHTS_OF_OWNER && context->uid == st.st_uid) ? 0 : -EPERM;
@@ -111,11 +126,18 @@ int operation_begin(fuse_req_t request, fuse_ino_t number, struct node **ret_nod
 void operation_keep_setgid(fuse_req_t request, int fd)
 {
         struct stat st;
+        gid_t group;
 
-        if (!shared->checked && fuse_req_ctx(request)->uid != 0)
+        if (!shared->checked && fuse_req_ctx(request)->uid != 0) {
                 (void)caller_add_groups(fuse_req_ctx(request)->pid);
-        else if (fstatat(fd, "", &st, AT_EMPTY_PATH) == 0 && caller_knows(st.st_uid, st.st_gid))
-                caller_join(request_asker(), st.st_gid);
+                return;
+        }
+        if (fstatat(fd, "", &st, AT_EMPTY_PATH) < 0)
+                return;
+        group = st.st_gid;
+        source_ids_show(&st.st_uid, &st.st_gid);
+        if (caller_knows(st.st_uid, st.st_gid))
+                caller_join(request_asker(), group);
 }
 
 int operation_begin_links(void)
@@ -183,13 +205,16 @@ double operation_cached_seconds(void)
 
 struct fuse_entry_param operation_entry(const struct node *node, const struct stat *st)
 {
-        return (struct fuse_entry_param){ .ino = nodes_number(node),
+        struct fuse_entry_param entry = { .ino = nodes_number(node),
                                           .generation = node->generation,
                                           .attr = *st,
                                           .attr_timeout = operation_cached_seconds(),
                                           .entry_timeout = shared->alone || S_ISDIR(node->mode)
                                                                    ? operation_cached_seconds()
                                                                    : 0 };
+
+        source_ids_show(&entry.attr.st_uid, &entry.attr.st_gid);
+        return entry;
 }
 
 void operation_reply_entry(fuse_req_t request, int r, fuse_ino_t directory, int directory_fd, const char *name)

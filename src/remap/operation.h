@@ -49,11 +49,16 @@ void operation_buffer_empty(void);
  * them, and has checked permissions itself ("default_permissions"), with the ids of the caller in the mount that it
  * used. If nobody else checks them at the source, the daemon acts as root, and learns nothing from the process.
  * Otherwise (a server) it takes the ids and groups that caller_ids.h finds.
+ * Where the source has other ids (source_ids.h) it takes those, and the kernel checks permissions a second time, by the
+ * files as they are. A caller for whom the source has none is nobody there; so is a user who would be the node's root, with its capabilities. Root of the container has all capabilities of the
+ * daemon besides, unless others check at the source, too: as on a mount that the kernel id-maps it may use what belongs to
+ * owners that both containers know, which the kernel has checked. It does not become root of the node, for whom a
+ * filesystem that the first container's user namespace owns has no id (EOVERFLOW, may_create() in fs/namei.c).
  *
  * operation_act_as_creator() - before an inode is made: take the ids that it will have. Where mounts are id-mapped the
  * request has them, as the mount maps them, for these operations only (FUSE_CREATE, FUSE_MKNOD, FUSE_MKDIR,
  * FUSE_SYMLINK). Where the kernel alone checks permissions they are not checked again; otherwise these ids are those of
- * the caller already.
+ * the caller already. Errors: EOVERFLOW the source has none for them, as from a mount that the kernel id-maps.
  */
 int operation_act_as_caller(fuse_req_t request);
 int operation_act_as_creator(fuse_req_t request);

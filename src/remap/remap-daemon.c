@@ -234,6 +234,7 @@ static int begin(bool mappable)
 {
         static struct remap_settings settings;
         struct rlimit limit;
+        ssize_t size;
         int authority;
 
         shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, FD_MEMORY, 0);
@@ -247,9 +248,18 @@ static int begin(bool mappable)
         shared->checked = mappable && authority == AUTHORITY_KERNEL;
         ending_begin();
         /* not the maps of FD_CONTAINER: it may have nested a user namespace in the container's */
-        if (read(FD_SETTINGS, &settings, sizeof settings) != (ssize_t)sizeof settings)
+        size = read(FD_SETTINGS, &settings, sizeof settings);
+        if (size == (ssize_t)sizeof settings.maps) {
+                shared->source_users = settings.maps.users;
+                shared->source_groups = settings.maps.groups;
+                if (shared->source_users.count <= 0 || shared->source_groups.count <= 0)
+                        return -EPROTO;
+                shared->able = authority == AUTHORITY_KERNEL;
+                size = read(FD_SETTINGS, &settings, sizeof settings);
+        }
+        if (size != (ssize_t)sizeof settings)
                 return -EPROTO;
-        (void)dup2(FD_CONTAINER, FD_SETTINGS); /* its one message was read; the number stays in use */
+        (void)dup2(FD_CONTAINER, FD_SETTINGS); /* its messages were read; the number stays in use */
         shared->users = settings.maps.users;
         shared->groups = settings.maps.groups;
         shared->alone = settings.cache == REMAP_CACHE_ALWAYS;

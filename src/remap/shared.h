@@ -22,7 +22,7 @@
  * another only where it is the same: raise it with any change that an older or newer program would misread. A change of
  * size or place of a member is noticed without it (SHARED_SIZES).
  */
-#define SHARED_LAYOUT 1
+#define SHARED_LAYOUT 2
 
 #define THREADS_MAX 96
 #define REQUEST_SIZE ((size_t)1024 * 1024 + 4096) /* the largest write, and its header */
@@ -125,9 +125,12 @@ struct shared {
         bool mappable; /* a filesystem of the node, with mounts that the kernel id-maps (operation_act_as_creator()) */
         bool mapped;   /* and it can */
         bool checked; /* mappable, and nobody but the kernel, which has done it, checks who may do what at the source */
+        bool able; /* source_ids_differ(), and nobody but the kernel checks at the source (operation_act_as_caller()) */
         bool passthrough; /* the kernel reads and writes the source's files directly */
         struct id_map users;
         struct id_map groups;
+        struct id_map source_users; /* source_ids.h; none: its ids are those that the kernel says */
+        struct id_map source_groups;
         uint32_t init_size;
         uint8_t init[INIT_SIZE];            /* the FUSE_INIT request */
         uint32_t tries[THREADS_MAX];        /* daemons that died of the request in the buffer */

@@ -8,6 +8,8 @@
 
 #include "operation.h"
 #include "passthrough.h"
+#include "source_ids.h"
+#include "xattr_ids.h"
 
 #define XATTR_MAX ((size_t)64 * 1024)
 
@@ -21,8 +23,9 @@ static bool passes(const char *name)
         static const char *const exact[] = { "system.posix_acl_access", "system.posix_acl_default", "system.nfs4_acl",
                                              "system.nfs4_dacl", "system.nfs4_sacl" };
 
-        /* of the others the kernel does not check who sets them, and where mounts are id-mapped nobody else would */
-        for (size_t i = 0; i < (shared->mappable ? 2 : sizeof exact / sizeof exact[0]); i++)
+        /* of the others the kernel does not check who sets them, and where mounts are id-mapped nobody else would; their ids
+         * are names */
+        for (size_t i = 0; i < (shared->mappable || source_ids_differ() ? 2 : sizeof exact / sizeof exact[0]); i++)
                 if (strcmp(name, exact[i]) == 0)
                         return true;
         return strncmp(name, "user.", 5) == 0 || (!shared->network && is_capability(name));
@@ -62,11 +65,24 @@ void xattrs_set(fuse_req_t request, fuse_ino_t number, const char *name, const c
 {
         cleanup_node_fd struct node_fd fd = NO_FD;
         int r = begin_xattr(request, number, name, /* changes= */ true, -EOPNOTSUPP, &fd);
+        char *own = operation_buffer();
 
         if (r == 0)
                 r = check_capability(request, number, name, size, fd.fd);
-        if (r == 0 && ATTEMPT(request, setxattr(operation_path(fd.fd).text, name, value, size, flags)) < 0)
-                r = -errno;
+        if (r == 0 && own == NULL)
+                r = -ENOMEM;
+        if (r == 0 && size > XATTR_MAX)
+                r = -E2BIG;
+        if (r == 0) {
+                (void)memcpy(own, value, size); /* the next daemon may have to do the request again, as it came */
+                r = xattr_ids_take(name, own, size);
+        }
+        if (r >= 0) {
+                const size_t taken = (size_t)r;
+
+                r = ATTEMPT(request, setxattr(operation_path(fd.fd).text, name, own, taken, flags));
+                r = r < 0 ? -errno : 0;
+        }
         operation_reply_error(request, r);
 }
 
@@ -115,6 +131,8 @@ void xattrs_get(fuse_req_t request, fuse_ino_t number, const char *name, size_t 
         if (n == 0) {
                 n = ATTEMPT(request, get(&fd, name, operation_buffer(), size < XATTR_MAX ? size : XATTR_MAX));
                 n = n >= 0 ? n : errno == EOPNOTSUPP ? -ENODATA : -errno;
+                if (n > 0 && size > 0)
+                        xattr_ids_show(name, operation_buffer(), (size_t)n);
         }
         reply_xattr(request, n, size, operation_buffer());
 }

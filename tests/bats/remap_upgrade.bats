@@ -262,13 +262,14 @@ header() {
 }
 
 @test "a program whose memory has another layout is not taken the place of, and serves on without a break" {
-        local before
+        local before layout
         remap_bed ext4
         echo -n text >"$BATS_TEST_TMPDIR/ext4/file"
         talk /bin/fs-calls hold /ext4/file
         before=$(remap_processes)
         install_again
         the_remap_process remap-keeper
+        layout=$(dd if="/proc/$REPLY/fd/9" bs=1 skip=12 count=1 status=none | od -An -tx1 | tr -d ' ')
         header "$REPLY" 12 '\xff'
         helper remap-upgrade
         is "$status" 1
@@ -278,7 +279,7 @@ header() {
         is "$(remap_processes)" "$before" processes
         tell "+ more"
         answer "text more"
-        header "$REPLY" 12 '\x01'
+        header "$REPLY" 12 "\\x$layout"
         upgrade
         tell "+ again"
         answer "text more again"

@@ -17,7 +17,7 @@ enum {
         FD_ROOT,               /* the detached mount that is the source */
         FD_CONTAINER,          /* /proc/PID of the container's first process, or of the node's */
         FD_LOCK,               /* holds the lock that tells others that this daemon runs */
-        FD_SETTINGS,           /* a socket with one message: struct remap_settings */
+        FD_SETTINGS,           /* a socket with the messages of mount/remap_settings.h */
         FD_HEIR = FD_SETTINGS, /* of an heir: the socket to the keeper */
         FD_REPORT,             /* a byte is written to it when the mount is served */
         FD_MEMORY,             /* struct shared, which begins with a struct keeper_header */

@@ -263,7 +263,7 @@ static int open_fuse(void *argument, struct error *error)
 {
         const struct container *container = argument;
         int fd;
-        int r = namespace_enter_user(container->user_ns_fd, container->name, error);
+        int r = container->own_user_ns ? namespace_enter_user(container->user_ns_fd, container->name, error) : 0;
 
         if (r < 0)
                 return r;
@@ -313,6 +313,8 @@ static int make_fuse(void *argument, struct error *error)
         const struct container *container = job->container;
         int r;
 
+        if (!container->own_user_ns)
+                return make_mount(job, 0, error); /* this process is root of its user namespace already */
         if ((r = namespace_become_root_of(container->user_ns_fd, container->name, error)) < 0 ||
             (r = namespace_enter_mounts(container->mnt_ns_fd, container->name, error)) < 0)
                 return r;
@@ -337,20 +339,29 @@ static int take_lock(const struct state *state, uint64_t *ret_key, struct error 
 
 static struct remap_settings settings;
 
-/* A socket from which the daemon reads its settings. */
-static int send_settings(struct error *error)
+static int send_message(int socket_fd, const void *message, size_t size, struct error *error)
+{
+        return write(socket_fd, message, size) == (ssize_t)size
+                       ? 0
+                       : fail(error, EIO, "write", "the settings for remap-daemon");
+}
+
+/* A socket from which the daemon reads its settings. ids: see struct remap_source. */
+static int send_settings(const struct id_maps *ids, struct error *error)
 {
         cleanup_close int ours = -EBADF;
         cleanup_close int theirs = -EBADF;
         int sockets[2];
+        int r;
 
         if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) < 0)
                 return fail(error, errno, "socketpair", "the settings for remap-daemon");
         ours = sockets[0];
         theirs = sockets[1];
-        if (write(ours, &settings, sizeof settings) != (ssize_t)sizeof settings)
-                return fail(error, EIO, "write", "the settings for remap-daemon");
-        return fd_take(&theirs);
+        if (ids != NULL && (r = send_message(ours, ids, sizeof *ids, error)) < 0)
+                return r;
+        r = send_message(ours, &settings, sizeof settings, error);
+        return r < 0 ? r : fd_take(&theirs);
 }
 
 /* Of a daemon that is about to be started. */
@@ -384,7 +395,7 @@ static int begin_start(const struct remap_source *source, uint64_t *ret_key, str
         if (ret_start->lock_fd < 0)
                 return ret_start->lock_fd;
         settings.cache = source->cache;
-        ret_start->settings_fd = send_settings(error);
+        ret_start->settings_fd = send_settings(source->ids, error);
         return ret_start->settings_fd < 0 ? ret_start->settings_fd : 0;
 }
 

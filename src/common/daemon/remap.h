@@ -49,11 +49,12 @@ struct remap_source {
         int mount_fd;     /* a detached mount, borrowed: the daemon keeps a copy */
         const char *name; /* shown as the mount's source */
         enum remap_cache cache;
+        const struct id_maps *ids; /* of the container that it is of, which counts its owners; NULL: nobody else does */
         const struct state *state; /* the directory of the daemon's lock */
 };
 
 /*
- * remap_mount() - start remap-daemon for a detached mount.
+ * remap_mount() - start remap-daemon for a detached mount, and make a FUSE filesystem of the container's user namespace.
  *
  * Runs in: a worker on the node. Needs CAP_SYS_ADMIN, CAP_SETUID, CAP_SETGID and the helper process.
  * Gives:   ret_key, the lock that the daemon holds while it runs (mount_record_remap_lives()); ret_pid, its pid.

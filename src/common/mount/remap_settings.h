@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * remap_settings.h - what remap-daemon is told when it is started, as the one message of its socket FD_SETTINGS
- * (daemon/keeper.h).
+ * remap_settings.h - what remap-daemon is told when it is started, as messages of its socket FD_SETTINGS
+ * (daemon/keeper.h): a struct remap_settings.
+ *
+ * Before it a struct id_maps, where the source is a container's: that container's maps, by which the source has other ids
+ * (src/remap/source_ids.h). A daemon of an earlier version, which would serve it with wrong owners, takes no message of
+ * this size for its settings, and fails with EPROTO.
  */
 #ifndef FLEXGRAFT_MOUNT_REMAP_SETTINGS_H
 #define FLEXGRAFT_MOUNT_REMAP_SETTINGS_H
