@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mount-container-to-container REQUEST - a file or directory of one running container, into another. */
 #include "privileges/mount-container-to-container.h"
+#include "daemon/remap.h"
 #include "inject/helper_main.h"
 
 static const struct source_kind *const sources[] = { &source_container, NULL };
@@ -15,7 +16,8 @@ static const struct helper helper = {
                                             "\"path\": \"/run/db\"},\n"
                                             "                                 \"to\": {\"container\": \"web\", "
                                             "\"path\": \"/run/db\"}}'\n" },
-                     .privileges = &PRIVILEGES },
+                     .privileges = &PRIVILEGES,
+                     .before_drop = remap_begin_for },
         .kind = REQUEST_MOUNT,
         .sources = sources,
 };

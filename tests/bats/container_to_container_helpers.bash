@@ -13,6 +13,16 @@ start_two() {
         B=$CONTAINER_PID
 }
 
+# on_overlay DIR: DIR gets to be an overlay over what it was, as most engines' root directories are. Such cannot be id-mapped.
+on_overlay() {
+        local layers=$1.layers
+        mkdir -p "$layers"
+        mount -t tmpfs tmpfs "$layers"
+        mkdir "$layers/upper" "$layers/work"
+        chown --reference "$1" "$layers/upper"
+        mount -t overlay overlay -o "lowerdir=$1,upperdir=$layers/upper,workdir=$layers/work" "$1"
+}
+
 in_a() {
         local result=0
         use_container "$A"

@@ -18,16 +18,6 @@ teardown() {
         if [[ -n ${DRIVER:-} ]]; then driver_teardown; else bed_teardown; fi
 }
 
-# on_overlay DIR: DIR gets to be an overlay over what it was, as most engines' root directories are. Such cannot be id-mapped.
-on_overlay() {
-        local layers=$1.layers
-        mkdir -p "$layers"
-        mount -t tmpfs tmpfs "$layers"
-        mkdir "$layers/upper" "$layers/work"
-        chown --reference "$1" "$layers/upper"
-        mount -t overlay overlay -o "lowerdir=$1,upperdir=$layers/upper,workdir=$layers/work" "$1"
-}
-
 # start_on_overlay KIND BASE: start_container, its root directory being an overlay.
 start_on_overlay() {
         local dir=$BATS_TEST_TMPDIR/overlay.$2.$((++bed_serial))/rootfs

@@ -121,7 +121,7 @@ check_privileges() {
         has_privileges "$1"
         # Nothing is open but standard input, output and error, and the sockets of exec helpers, for remap-daemon, mkfs, lvm and pmem-namespaces.
         local open="0 1 2 "
-        [[ ! $1 =~ ^(mount-(bind|block|image|nfs|overlay|tmpfs)|remap-(mount|upgrade)|volume-.*)$ ]] || open+="3 "
+        [[ ! $1 =~ ^(mount-(bind|block|container-to-container|image|nfs|overlay|tmpfs)|remap-(mount|upgrade)|volume-.*)$ ]] || open+="3 "
         [[ $1 != volume-* ]] || open+="4 "
         [[ $1 != volume-expand && $1 != volume-snapshot ]] || open+="5 " # of mkfs and fsck, too
         [[ $1 != host-check ]] || open+="3 4 5 "

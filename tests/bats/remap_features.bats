@@ -23,7 +23,6 @@ three_ways() {
         make_source "$1"
         serve "$SOURCE_DIR"
         remap_container plain
-        install -m 0755 "$FLEXGRAFT_TOOLS/fs-verdicts" "$CONTAINER_ROOTFS/bin/"
         IDS=idmapped remap_mount "$SOURCE_DIR" /direct
         IDS=remap remap_mount "$SOURCE_DIR" /remap
         IDS=idmapped remap_mount "$SERVED" /mappable

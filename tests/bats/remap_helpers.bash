@@ -67,13 +67,15 @@ make_source() {
         [[ $1 != ext4 ]] || rmdir "$dir/lost+found"
 }
 
-# remap_container [KIND [BASE]]: a container with /bin/fs-calls and /bin/random-file-ops, and the node's /usr.
+# remap_container [KIND [BASE [FUNCTION]]]: a container with programs of the tests, and the node's /usr; FUNCTION is run with its root directory
+# before it starts.
 remap_container() {
         local kind=${1:-plain} base=${2:-${FLEXGRAFT_TEST_BASE:-100000}} rootfs=$BATS_TEST_TMPDIR/remap.$((++bed_serial))/rootfs
         make_rootfs "$rootfs" "$base"
-        install -m 0755 "$FLEXGRAFT_TOOLS"/{fs-calls,random-file-ops} "$rootfs/bin/"
+        install -m 0755 "$FLEXGRAFT_TOOLS"/{fs-calls,fs-verdicts,random-file-ops} "$rootfs/bin/"
         ln -s usr/lib "$rootfs/lib"
         ln -s usr/lib64 "$rootfs/lib64"
+        [[ -z ${3:-} ]] || "$3" "$rootfs"
         mount --bind /usr "$rootfs/usr"
         ROOTFS=$rootfs start_container "$kind" "$base"
         umount -l "$rootfs/usr"

@@ -7,7 +7,7 @@
 upgrade_setup() {
         local program
         mkdir "$BATS_TEST_TMPDIR/installed"
-        for program in mount-bind mount-list mount-remove remap-mount remap-daemon remap-upgrade volume-reconcile; do
+        for program in mount-bind mount-container-to-container mount-list mount-remove remap-mount remap-daemon remap-upgrade volume-reconcile; do
                 cp "$FLEXGRAFT_BIN/$program" "$BATS_TEST_TMPDIR/installed/"
         done
         FLEXGRAFT_BIN=$BATS_TEST_TMPDIR/installed

@@ -63,7 +63,7 @@ int attributes_check_owner(const struct injection *injection, struct error *erro
         return 0;
 }
 
-int attributes_remap(struct injection *injection, struct error *error)
+int attributes_remap(struct injection *injection, const struct id_maps *ids, struct error *error)
 {
         const struct request *request = injection->request;
         struct mount_record *record = &injection->record;
@@ -78,6 +78,7 @@ int attributes_remap(struct injection *injection, struct error *error)
         const struct remap_source source = { .mount_fd = injection->mount_fd,
                                              .name = request->source,
                                              .cache = request->cache,
+                                             .ids = ids,
                                              .state = &injection->session->state };
         int fd;
         int r = detached_mount_set(injection->mount_fd, request->source, &behind, /* user_ns_fd= */ -1, error);
@@ -118,13 +119,13 @@ int attributes_map(struct injection *injection, struct error *error)
                 r = detached_mount_map(injection->mount_fd, injection->request->source, /* recursive= */ false,
                                        injection->container->user_ns_fd, error);
                 if (attributes_is_refusal(r) && injection_falls_back(injection))
-                        return attributes_remap(injection, error);
+                        return attributes_remap(injection, /* ids= */ NULL, error);
                 if (r < 0) {
                         attributes_say_unmapped(error);
                         return r;
                 }
         } else if (ids != IDS_HOST)
-                return attributes_remap(injection, error);
+                return attributes_remap(injection, /* ids= */ NULL, error);
         (void)text_copy(injection->record.id_mapping, sizeof injection->record.id_mapping, word);
         return 0;
 }

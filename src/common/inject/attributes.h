@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "inject/injection.h"
+#include "process/id_ranges.h"
 
 /*
  * attributes_set() - set attributes and propagation of mount_fd, but for those that are set once it is locked. mapped:
@@ -34,9 +35,9 @@ int attributes_lock_here(struct injection *injection, int mount_fd, bool scratch
 
 /*
  * attributes_remap() - start remap-daemon for mount_fd, which becomes the daemon's FUSE mount, its attributes not set
- * yet. Sets id_mapping and the daemon's pid and key in the record.
+ * yet. ids: see struct remap_source. Sets id_mapping and the daemon's pid and key in the record.
  */
-int attributes_remap(struct injection *injection, struct error *error);
+int attributes_remap(struct injection *injection, const struct id_maps *ids, struct error *error);
 
 /*
  * attributes_map() - for make() of what few kernels can id-map, as NFS: an id-mapped mount, or remap; none where "ids" say

@@ -66,7 +66,7 @@ static int set_on_owned(struct injection *injection, struct error *error)
 /* remap-daemon serves the mount, which has no attributes yet. */
 static int set_on_remap(struct injection *injection, struct error *error)
 {
-        int r = attributes_remap(injection, error);
+        int r = attributes_remap(injection, /* ids= */ NULL, error);
 
         return r < 0 ? r : attributes_set(injection, /* mapped= */ false, error);
 }

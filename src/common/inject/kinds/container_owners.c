@@ -137,6 +137,20 @@ bool container_owners_same(const struct injection *injection)
                is_same_map(&maps->of_from.groups, &maps->of_to.groups);
 }
 
+int container_owners_of_source(const struct injection *injection, const struct id_maps **ret_maps, struct error *error)
+{
+        const struct maps *maps;
+        int r = read_maps(injection, &maps, error);
+
+        if (r < 0)
+                return r;
+        if (maps->of_from.users.count == 0 || maps->of_from.groups.count == 0)
+                return fail_because(error, EOPNOTSUPP, OPERATION_MAP_OWNERS, injection->request->source,
+                                    "the user namespace of container %s has no ids yet", injection->from->name);
+        *ret_maps = &maps->of_from;
+        return 0;
+}
+
 static int fail_owners(const struct injection *injection, struct error *error)
 {
         return fail_because(error, EXDEV, OPERATION_MAP_OWNERS, injection->request->source,

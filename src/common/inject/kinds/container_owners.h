@@ -40,6 +40,9 @@ int container_owners_check(const struct injection *injection, int clone_fd, stru
 int container_owners_check_tree(const struct injection *injection, const struct tree_roots *theirs,
                                 const struct tree_roots *ours, bool strict, struct error *error);
 
+/* container_owners_of_source() - the maps of the source's container, until the program ends. */
+int container_owners_of_source(const struct injection *injection, const struct id_maps **ret_maps, struct error *error);
+
 /* container_owners_same() - whether the maps of the two containers are equal: then nothing has to be mapped. */
 bool container_owners_same(const struct injection *injection);
 

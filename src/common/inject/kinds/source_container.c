@@ -10,12 +10,15 @@
 
 #include "base/fd.h"
 #include "base/hash.h"
+#include "base/json_value.h"
 #include "base/node_path.h"
 #include "base/syscalls.h"
 #include "base/text.h"
+#include "inject/attributes.h"
 #include "inject/injection.h"
 #include "inject/kinds/container_owners.h"
 #include "inject/request/source.h"
+#include "mount/authority.h"
 #include "mount/detached.h"
 #include "mount/options.h"
 #include "mount/scratch_namespace.h"
@@ -33,6 +36,14 @@ static int fail_type(const struct injection *injection, mode_t mode, struct erro
         return error_where(error, injection->from->name);
 }
 
+/* root of the node may open, or look at, everything but this (docs/KERNEL.md#fuse) */
+static int blame_fuse(const struct injection *injection, struct error *error)
+{
+        (void)fail_because(error, EACCES, OPERATION_OPEN_SOURCE, injection->request->source,
+                           "it is on a FUSE filesystem of this container's own, which only its processes may use");
+        return error_where(error, injection->from->name);
+}
+
 /* Looks the source up beneath its container's root; with mkdirSource it may be missing. */
 static int find_source(struct injection *injection, struct error *error)
 {
@@ -45,6 +56,8 @@ static int find_source(struct injection *injection, struct error *error)
                 (void)text_copy(error->reason, sizeof error->reason,
                                 "the source is in a kernel filesystem (proc, sysfs, cgroup, ...)");
         }
+        if (r == -EACCES)
+                return blame_fuse(injection, error);
         if (r < 0 || source->missing == 0)
                 return r;
         if (!request->mkdir_source)
@@ -75,7 +88,8 @@ static int open_source(struct injection *injection, struct error *error)
         if (r < 0)
                 return r;
         if (injection->source.fd >= 0 && fstat(injection->source.fd, &st) < 0)
-                return container_fail(injection->from, errno, "fstat", request->source, error);
+                return errno == EACCES ? blame_fuse(injection, error)
+                                       : container_fail(injection->from, errno, "fstat", request->source, error);
         if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode) && !S_ISSOCK(st.st_mode) && !S_ISFIFO(st.st_mode))
                 return fail_type(injection, st.st_mode, error);
         injection->directory = S_ISDIR(st.st_mode);
@@ -167,6 +181,19 @@ static int clone_device_in_child(void *argument, struct error *error)
         return fd < 0 ? fd : detached_mount_clone(fd, job->record->origin, /* recursive= */ false, error);
 }
 
+/* Gives a mount the restrictions that the source's has in its container. user_ns_fd: as detached_mount_set() has it. */
+static int restrict_as_source(const struct injection *injection, int mount_fd, int user_ns_fd, struct error *error)
+{
+        struct mount_attributes attributes = {};
+        struct statfs fs;
+
+        if (fstatfs(injection->source.fd, &fs) < 0)
+                return container_fail(injection->from, errno, "fstatfs", injection->source.path, error);
+        attributes.set = mount_options_attributes((unsigned long)fs.f_flags);
+        attributes.clear = (attributes.set & MOUNT_ATTR_NOATIME) != 0 ? MOUNT_ATTR__ATIME : 0;
+        return detached_mount_set(mount_fd, injection->request->source, &attributes, user_ns_fd, error);
+}
+
 static int clone_bind_origin(const struct origin_job *job, struct error *error)
 {
         char path[PATH_MAX];
@@ -183,11 +210,9 @@ static int clone_origin(struct injection *injection, const struct idmap *mapping
 {
         static struct mount_record record;
         struct origin_job job = { .record = &record };
-        struct mount_attributes attributes = {};
         const char *path = injection->source.path;
         cleanup_close int user_ns_fd = idmap_open(mapping, error);
         cleanup_close int fd = -EBADF;
-        struct statfs fs;
         size_t length;
         int r;
 
@@ -210,12 +235,7 @@ static int clone_origin(struct injection *injection, const struct idmap *mapping
                      : sealed_child_run(clone_device_in_child, &job, NULL, 0, error);
         if (fd < 0)
                 return fd;
-        /* a clone of the node's mount: it gets the restrictions of the source container's */
-        if (fstatfs(injection->source.fd, &fs) < 0)
-                return container_fail(injection->from, errno, "fstatfs", path, error);
-        attributes.set = mount_options_attributes((unsigned long)fs.f_flags);
-        attributes.clear = (attributes.set & MOUNT_ATTR_NOATIME) != 0 ? MOUNT_ATTR__ATIME : 0;
-        r = detached_mount_set(fd, injection->request->source, &attributes, user_ns_fd, error);
+        r = restrict_as_source(injection, fd, user_ns_fd, error); /* it is a clone of the node's mount */
         return r < 0 ? r : fd_take(&fd);
 }
 
@@ -365,12 +385,43 @@ static int clone_with_owners(struct injection *injection, struct error *error)
         return r;
 }
 
+/*
+ * remap-daemon serves it, by the ids that the source's container has on the node. Nothing is mounted in the clone, now or
+ * later: to a detached mount no mount propagates (docs/KERNEL.md#targets-in-a-container).
+ */
+static int serve(struct injection *injection, struct error *error)
+{
+        const struct id_maps *ids;
+        int known;
+        int r = container_owners_of_source(injection, &ids, error);
+
+        if (r < 0)
+                return r;
+        injection->mount_fd = detached_mount_clone_inside(injection->source.fd, injection->from,
+                                                          injection->request->source, /* recursive= */ false,
+                                                          /* user_ns_fd= */ -1, error);
+        if (injection->mount_fd < 0)
+                return injection->mount_fd;
+        known = authority_is_known(injection->mount_fd); /* of what is served, whatever is at the path by now */
+        if (known < 0)
+                return container_fail(injection->from, -known, "fstatfs", injection->source.path, error);
+        if (known == 0)
+                return injection_fail_ids(
+                        injection, "\"remap\" is for filesystems with files of users, and this is none that it knows",
+                        error);
+        r = attributes_remap(injection, ids, error);
+        return r < 0 ? r : restrict_as_source(injection, injection->mount_fd, /* user_ns_fd= */ -1, error);
+}
+
 static int make_clone(struct injection *injection, bool owned, struct error *error)
 {
         const struct request *request = injection->request;
         bool same = container_same_user_ns(injection->from, injection->container) ||
                     (request->ids != IDS_HOST && container_owners_same(injection));
-        const char *word = same ? "none" : request->ids == IDS_HOST ? "host" : "idmapped";
+        const char *word = same                        ? "none"
+                           : request->ids == IDS_HOST  ? "host"
+                           : request->ids == IDS_REMAP ? "remap"
+                                                       : "idmapped";
         int r = container_alive(injection->from, error);
 
         (void)owned;                                   /* never true: not ownable */
@@ -387,7 +438,9 @@ static int make_clone(struct injection *injection, bool owned, struct error *err
                                                                   request->source, request->recursive,
                                                                   /* user_ns_fd= */ -1, error);
                 r = injection->mount_fd < 0 ? injection->mount_fd : 0;
-        } else
+        } else if (request->ids == IDS_REMAP)
+                r = serve(injection, error);
+        else
                 r = clone_with_owners(injection, error);
         fd_close(&injection->source.fd); /* open, it would make umount in that container fail with EBUSY */
         if (r == 0)
@@ -415,6 +468,25 @@ static int check_policy(const struct request *request, const struct policy *poli
         return policy_forbid(policy, id != NULL ? id : "a container not named by its id", "containers", error);
 }
 
+#define HINT_REMAP                                                                                                     \
+        "\"ids\": \"remap\" remaps owners, \"host\" mounts without mapping: foreign owners then show as 65534"
+
+static const struct hint hints[] = {
+        { OPERATION_MAP_OWNERS, 0, HINT_REMAP },
+        { OPERATION_MOUNT_SETATTR, EINVAL, HINT_REMAP },
+        {},
+};
+
+/* Below a directory of a container there may be kernel filesystems, which the daemon would open with the node's rights. */
+static int check(struct request *request, struct error *error)
+{
+        if (request->ids == IDS_REMAP && (request->recursive || request->options.recursive))
+                return json_value_refuse(error, "recursive",
+                                         "is not for \"ids\": \"remap\", which takes none of the mounts below the "
+                                         "source along; mount each by a request of its own");
+        return 0;
+}
+
 const struct source_kind source_container = {
         .word = "container-to-container",
         .needs = NEED(USER_NAMESPACES),
@@ -423,8 +495,11 @@ const struct source_kind source_container = {
         .of_container = true,
         .foreign = true,
         .maps = true,
+        .remap = REMAP_ASKED,
         .open_text = "open the source beneath the other container's root", /* openat2 */
         .make_text = SOURCE_CLONES,                                        /* mkdirat; open_tree; unshare, move_mount */
+        .hints = hints,
+        .check = check,
         .check_policy = check_policy,
         .open = open_source,
         .make = make_clone,

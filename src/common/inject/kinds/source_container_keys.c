@@ -89,7 +89,7 @@ static json_t *schema_of_to(const struct key_table *table, unsigned programs)
         return schema_of_side(json_pack("[s]", "path")); /* in a batch, which may name the container */
 }
 
-static const char *const ids[] = { "auto", "host", NULL };
+static const char *const ids[] = { "auto", "remap", "host", NULL };
 
 static const struct key keys[] = {
         { "from", 1, 1, KEY_OWN, .take = take_from, .schema = schema_of_from, .members = &side_members, .positional = 1,

@@ -331,7 +331,7 @@ static int make_overlay(struct injection *injection, bool owned, struct error *e
         injection->directory = true;
         (void)text_copy(injection->fs_type, sizeof injection->fs_type, "overlay");
         if (job.remapped)
-                return attributes_remap(injection, error);
+                return attributes_remap(injection, /* ids= */ NULL, error);
         (void)text_copy(injection->record.id_mapping, sizeof injection->record.id_mapping,
                         !own         ? "none"
                         : job.mapped ? "idmapped"

@@ -72,7 +72,7 @@ static int make_tmpfs(struct injection *injection, bool owned, struct error *err
         injection->directory = true;
         (void)text_copy(injection->fs_type, sizeof injection->fs_type, "tmpfs");
         if (injection->container->own_user_ns && ids == IDS_REMAP)
-                return attributes_remap(injection, error);
+                return attributes_remap(injection, /* ids= */ NULL, error);
         (void)text_copy(injection->record.id_mapping, sizeof injection->record.id_mapping,
                         injection->container->own_user_ns ? word : "none");
         return 0;
