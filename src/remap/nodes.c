@@ -4,13 +4,16 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/fsuid.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "buckets.h"
 #include "caller.h"
 #include "descriptors.h"
@@ -21,6 +24,7 @@
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t free_nodes;            /* the first of the list, 0: none */
 static uint32_t descriptors_for_nodes; /* limit */
+static bool overlay;                   /* the root is on one */
 static int handle_fd = -1;             /* a descriptor of the filesystem, for open_by_handle_at(2) */
 
 union handle {
@@ -77,6 +81,7 @@ static int begin_root(void)
 
 int nodes_begin(void)
 {
+        struct statfs fs;
         int r;
 
         mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
@@ -87,6 +92,7 @@ int nodes_begin(void)
         descriptors_for_nodes = shared->descriptors / 2; /* the other half is for open files and locks */
         if (shared->nodes_high == 0 && (r = begin_root()) < 0)
                 return r;
+        overlay = fstatfs(FD_ROOT, &fs) == 0 && (unsigned)fs.f_type == OVERLAYFS_SUPER_MAGIC;
         /* handles are used for files of the root's filesystem only; not at all if this cannot be opened */
         handle_fd = open("/proc/self/fd/4", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
         _Static_assert(FD_ROOT == 4, "the path above");
@@ -131,13 +137,32 @@ static bool same_handle(const struct node *node, const union handle *handle)
                memcmp(node->handle, handle->head.f_handle, node->handle_size) == 0;
 }
 
-static struct node *find(const struct stat *st, const union handle *handle)
+/*
+ * What node.name is for a name, if the names of a file are to be nodes of their own. The names of one file in a lower layer
+ * of an overlay have one inode number, and yet are several files: what is written to one is copied up for that name alone
+ * (ovl_hash_bylower() in fs/overlayfs/inode.c). A node for all would have one of them written in place of another. The
+ * names of a file in the upper layer cannot be told from these.
+ */
+static uint64_t only_name(int directory_fd, const char *name, const struct stat *st)
+{
+        struct stat directory;
+        uint64_t hash;
+
+        if (!overlay || st->st_nlink < 2 || S_ISDIR(st->st_mode) || fstat(directory_fd, &directory) < 0)
+                return 0;
+        hash = hash_bytes(HASH_SEED, &directory.st_dev, sizeof directory.st_dev);
+        hash = hash_bytes(hash, &directory.st_ino, sizeof directory.st_ino);
+        return hash_bytes(hash, name, strlen(name)) | 1;
+}
+
+static struct node *find(const struct stat *st, uint64_t name, const union handle *handle)
 {
         for (uint32_t i = buckets_first(st->st_dev, st->st_ino); i != 0; i = shared->nodes[i].next) {
                 struct node *node = &shared->nodes[i];
 
                 /* inode numbers are reused: by servers at any time, by other filesystems once a file is not held */
-                if (node->device == st->st_dev && node->inode == st->st_ino && node->mode == (st->st_mode & S_IFMT) &&
+                if (node->device == st->st_dev && node->inode == st->st_ino && node->name == name &&
+                    node->mode == (st->st_mode & S_IFMT) &&
                     ((!shared->network && node->fd >= 0) || node->handle_size == 0 || handle->head.handle_bytes == 0 ||
                      same_handle(node, handle)))
                         return node;
@@ -156,7 +181,7 @@ static void hold(struct node *node, int *fd)
         *fd = -1;
 }
 
-static struct node *make(int *fd, const struct stat *st, const union handle *handle)
+static struct node *make(int *fd, const struct stat *st, uint64_t name, const union handle *handle)
 {
         uint32_t number = free_nodes;
         struct node *node;
@@ -176,6 +201,7 @@ static struct node *make(int *fd, const struct stat *st, const union handle *han
                                .fd = -1, /* or the caller closes it */
                                .device = st->st_dev,
                                .inode = st->st_ino,
+                               .name = name,
                                .mode = st->st_mode & S_IFMT,
                                .handle_type = handle->head.handle_type,
                                .handle_size = handle->head.handle_bytes };
@@ -210,8 +236,8 @@ static void look_at_server(int directory_fd)
         (void)statx(directory_fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &ignored);
 }
 
-/* The node of an open descriptor, which the node may keep: then *fd is -1. NULL: the table is full. */
-static struct node *node_of(int *fd, const struct stat *st)
+/* The node of an open descriptor, which the node may keep: then *fd is -1. name: see only_name(). NULL: the table is full. */
+static struct node *node_of(int *fd, const struct stat *st, uint64_t name)
 {
         union handle handle = {};
         struct node *node;
@@ -220,9 +246,9 @@ static struct node *node_of(int *fd, const struct stat *st)
         if (shared->network || shared->node_descriptors + THREADS_MAX >= descriptors_for_nodes)
                 get_handle(*fd, st->st_dev, &handle);
         (void)pthread_mutex_lock(&mutex);
-        node = find(st, &handle);
+        node = find(st, name, &handle);
         if (node == NULL)
-                node = make(fd, st, &handle);
+                node = make(fd, st, name, &handle);
         if (node != NULL)
                 node->lookups++;
         /* another client may have renamed it, and NFS 4 opens a file by the name of its descriptor */
@@ -244,7 +270,7 @@ int nodes_open_name(int directory_fd, const char *name, struct node **ret_node, 
         }
         if (fd < 0)
                 return fd;
-        *ret_node = node_of(&fd, ret_stat);
+        *ret_node = node_of(&fd, ret_stat, only_name(directory_fd, name, ret_stat));
         if (*ret_node != NULL && (*ret_node)->stale) {
                 if (fd >= 0)
                         (void)close(fd); /* O_PATH, as above */
@@ -253,7 +279,7 @@ int nodes_open_name(int directory_fd, const char *name, struct node **ret_node, 
                 fd = open_name(directory_fd, name, ret_stat);
                 if (fd < 0)
                         return fd;
-                *ret_node = node_of(&fd, ret_stat);
+                *ret_node = node_of(&fd, ret_stat, only_name(directory_fd, name, ret_stat));
         }
         if (fd >= 0)
                 (void)close(fd); /* O_PATH, as above */
@@ -275,7 +301,7 @@ int nodes_open_file(int opened_fd, struct node **ret_node, struct stat *ret_stat
                 (void)close(fd); /* O_PATH, as above */
                 return r;
         }
-        *ret_node = node_of(&fd, ret_stat);
+        *ret_node = node_of(&fd, ret_stat, /* name= */ 0);
         if (fd >= 0)
                 (void)close(fd); /* O_PATH, as above */
         return *ret_node != NULL ? 0 : -ENFILE;
@@ -286,6 +312,7 @@ int nodes_look_up(int directory_fd, const char *name, struct node **ret_node, st
         static const union handle none = {};
         static __thread bool unknown; /* the last one that this thread looked up was: so may be the next */
         struct node *node;
+        uint64_t only;
 
         /* on a network an inode number may belong to another file by now */
         if (shared->network || unknown) {
@@ -297,8 +324,9 @@ int nodes_look_up(int directory_fd, const char *name, struct node **ret_node, st
         if (fstatat(directory_fd, name, ret_stat, AT_SYMLINK_NOFOLLOW) < 0)
                 return -errno;
         /* no other file can have the inode number of a file that is held by a descriptor: fstatat() was enough */
+        only = only_name(directory_fd, name, ret_stat);
         (void)pthread_mutex_lock(&mutex);
-        node = find(ret_stat, &none);
+        node = find(ret_stat, only, &none);
         if (node != NULL && node->fd >= 0)
                 node->lookups++;
         else
@@ -327,7 +355,7 @@ void nodes_let_go(int directory_fd, const char *name)
         if (handle.head.handle_bytes == 0 || S_ISDIR(st.st_mode) || st.st_nlink > 1)
                 return;
         (void)pthread_mutex_lock(&mutex);
-        node = find(&st, &handle);
+        node = find(&st, /* name= */ 0, &handle); /* on a network: on no overlay */
         if (node != NULL && node->fd >= 0 && node->handle_size > 0) {
                 held = __atomic_exchange_n(&node->fd, -1, __ATOMIC_SEQ_CST);
                 /* nodes_open() raises the count before it looks: who raised it may use the descriptor */

@@ -51,6 +51,7 @@ struct node {
         int32_t fd;    /* O_PATH; -1: opened by its handle when needed */
         uint64_t device;
         uint64_t inode;
+        uint64_t name;        /* 0, or which name alone is its: only_name() of nodes.c */
         uint64_t lookups;     /* FUSE's lookup count */
         uint32_t mode;        /* its type */
         int32_t backing;      /* registration for passthrough; 0: none */

@@ -244,6 +244,39 @@ is_made() {
         [[ -e $1 ]]
 }
 
+# with_links DIR: /share there has two files with two names each, one of which will be in the lower layer.
+with_links() {
+        mkdir "$1/share"
+        echo text >"$1/share/x"
+        ln "$1/share/x" "$1/share/y"
+        chown -R --reference "$1" "$1/share"
+        on_overlay "$1"
+}
+
+# bats test_tags=kernel
+@test "of a file with several names in a lower layer that name is written which was opened, and names in the upper layer stay one file" {
+        local dir
+        remap_container plain 100000 with_links
+        A=$CONTAINER_PID
+        remap_container plain 200000
+        B=$CONTAINER_PID
+        serve_c2c /share /data
+        is "$(in_b cat /data/x /data/y | xargs)" "text text"
+        in_b sh -c 'echo more >>/data/y'
+        for dir in a:/share b:/data; do
+                is "$("in_${dir%:*}" cat "${dir#*:}/x" | xargs)" text "x in ${dir%:*}"
+                is "$("in_${dir%:*}" cat "${dir#*:}/y" | xargs)" "text more" "y in ${dir%:*}"
+        done
+        in_b sh -c 'cd /data && echo one >new && ln new other && echo two >>other && mv other moved && echo three >>moved'
+        is "$(in_b cat /data/new | xargs) $(in_a cat /share/new | xargs)" "one two three one two three"
+        is "$(in_b stat -c '%h %i' /data/new)" "$(in_b stat -c '%h %i' /data/moved)"
+        in_b sh -c 'cd /data && exec 4>>new && rm new && echo four >&4'
+        is "$(in_b cat /data/moved | xargs)" "one two three four"
+        kill_daemon
+        is "$(in_b cat /data/moved | xargs)" "one two three four"
+        is "$(in_b cat /data/x /data/y | xargs)" "text text more"
+}
+
 @test "3,000 files are found, and given another owner by root, by a daemon that may have 2,000 open" {
         remap_container plain 100000 on_tmpfs
         A=$CONTAINER_PID
