@@ -194,6 +194,21 @@ except PermissionError: print("refused")'
         answer refused
 }
 
+@test "a user whom the source's container has mapped to the node's root has not its rights" {
+        MAP_OF_A='0 100000 5,5 0 1,6 100006 65000' start_overlay_and_plain
+        serve_c2c /share /data
+        in_a chmod 0777 /share
+        echo text >"/proc/$A/root/share/file"
+        chmod 0600 "/proc/$A/root/share/file"
+        mkdir -m 0700 "/proc/$A/root/share/dir"
+        is "$(owners b /data/file) $(owners b /data/dir)" "5:5 5:5"
+        run ! of_b 5 cat /data/file
+        run ! of_b 5 touch /data/dir/made
+        run ! of_b 5 chmod 0666 /data/file
+        of_b 6 touch /data/of-6
+        is "$(owners a /share/of-6)" 6:6
+}
+
 # bats test_tags=kernel
 @test "users have the rights in the target's container that they have in the source's" {
         start_overlay_and_plain
