@@ -20,9 +20,10 @@
 /*
  * The number of what struct shared, and the answer to FUSE_INIT, mean to keeper and daemon. A program takes the place of
  * another only where it is the same: raise it with any change that an older or newer program would misread. A change of
- * size or place of a member is noticed without it (SHARED_SIZES).
+ * size or place of a member is noticed without it (SHARED_SIZES); that it is thought of with any other change, by a test
+ * (generated.bats).
  */
-#define SHARED_LAYOUT 2
+#define SHARED_LAYOUT 2 /* of declarations with the checksum 3267677117 */
 
 #define THREADS_MAX 96
 #define REQUEST_SIZE ((size_t)1024 * 1024 + 4096) /* the largest write, and its header */

@@ -316,3 +316,12 @@ zsh_action() {
                 is "$status $words" '2 the request cannot be understood: one argument is needed: a JSON object, or - for standard input' "$name"
         done
 }
+
+@test "the memory that remap-daemons of two versions share has a new number when its declarations change" {
+        local file sum
+        sum=$(for file in remap/shared.h common/daemon/keeper.h; do
+                gcc -fpreprocessed -dD -E -P -x c "$FLEXGRAFT_REPO/src/$file" || exit 1
+        done | grep -v 'define SHARED_LAYOUT' | tr -d '[:space:]' | cksum | cut -d' ' -f1)
+        is "$(sed -n 's|^#define SHARED_LAYOUT [0-9]* /\* of declarations with the checksum \([0-9]*\) \*/$|\1|p' "$FLEXGRAFT_REPO/src/remap/shared.h")" "$sum" \
+                "the checksum beside SHARED_LAYOUT (raise that, if a program with the other number would misread the memory)"
+}
