@@ -27,13 +27,10 @@ static __thread struct {
         bool able; /* with the capabilities that another fsuid than 0 takes away */
 } now;
 
+static bool begun; /* by the first thread, which is alone: others act as users, and read what these have */
 static struct __user_cap_data_struct all_capabilities[_LINUX_CAPABILITY_U32S_3]; /* of the daemon, all effective */
 
-/*
- * Each thread has its own umask and its own groups: the raw system call, because the C library's function changes all
- * threads. A new thread starts with the fsuid and fsgid of the thread that created it.
- */
-int caller_begin(void)
+static int read_capabilities(void)
 {
         struct __user_cap_header_struct self = { .version = _LINUX_CAPABILITY_VERSION_3 };
 
@@ -41,6 +38,20 @@ int caller_begin(void)
                 return -errno;
         for (size_t i = 0; i < _LINUX_CAPABILITY_U32S_3; i++)
                 all_capabilities[i].effective = all_capabilities[i].permitted;
+        begun = true;
+        return 0;
+}
+
+/*
+ * Each thread has its own umask and its own groups: the raw system call, because the C library's function changes all
+ * threads. A new thread starts with the fsuid and fsgid of the thread that created it.
+ */
+int caller_begin(void)
+{
+        int r = begun ? 0 : read_capabilities();
+
+        if (r < 0)
+                return r;
         (void)setfsuid(0);
         (void)setfsgid(0);
         if (setfsuid((uid_t)-1) != 0 || setfsgid((gid_t)-1) != 0)

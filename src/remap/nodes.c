@@ -155,13 +155,19 @@ static uint64_t only_name(int directory_fd, const char *name, const struct stat 
         return hash_bytes(hash, name, strlen(name)) | 1;
 }
 
+/* With 0 it has, or had, one name alone, and is in the upper layer: one in a lower layer has as many as ever. */
+static bool is_name(const struct node *node, uint64_t name)
+{
+        return name == 0 || node->name == 0 || node->name == name;
+}
+
 static struct node *find(const struct stat *st, uint64_t name, const union handle *handle)
 {
         for (uint32_t i = buckets_first(st->st_dev, st->st_ino); i != 0; i = shared->nodes[i].next) {
                 struct node *node = &shared->nodes[i];
 
                 /* inode numbers are reused: by servers at any time, by other filesystems once a file is not held */
-                if (node->device == st->st_dev && node->inode == st->st_ino && node->name == name &&
+                if (node->device == st->st_dev && node->inode == st->st_ino && is_name(node, name) &&
                     node->mode == (st->st_mode & S_IFMT) &&
                     ((!shared->network && node->fd >= 0) || node->handle_size == 0 || handle->head.handle_bytes == 0 ||
                      same_handle(node, handle)))

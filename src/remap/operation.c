@@ -57,6 +57,14 @@ void operation_buffer_empty(void)
                 (void)madvise(buffer, READ_MAX, MADV_DONTNEED); /* else it stays */
 }
 
+/* The ids at the source. False: it has none, or they are of the node's root, which no other user may be. */
+static bool take_ids(uid_t *uid, gid_t *gid)
+{
+        const uid_t was = *uid;
+
+        return source_ids_take(uid, gid) && (*uid != 0 || was == 0);
+}
+
 int operation_act_as_caller(fuse_req_t request)
 {
         const struct fuse_ctx *context = fuse_req_ctx(request);
@@ -67,7 +75,7 @@ int operation_act_as_caller(fuse_req_t request)
 
         if (shared->checked)
                 r = caller_become(0, 0);
-        else if (!source_ids_take(&uid, &gid) || (uid == 0 && context->uid != 0))
+        else if (!take_ids(&uid, &gid))
                 r = caller_become(CALLER_NOBODY, CALLER_NOBODY);
         else if (shared->able && context->uid == 0)
                 r = caller_become_able(uid, gid);
@@ -84,7 +92,7 @@ int operation_act_as_creator(fuse_req_t request)
 
         if (shared->checked)
                 return caller_become_able(uid, gid);
-        return source_ids_take(&uid, &gid) ? 0 : -EOVERFLOW; /* else they are the caller's already */
+        return take_ids(&uid, &gid) ? 0 : -EOVERFLOW; /* else they are the caller's already */
 }
 
 int operation_has_owner(fuse_req_t request, struct node *node, int fd, enum rights enough)

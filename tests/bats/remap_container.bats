@@ -65,6 +65,24 @@ of_a() {
 }
 
 # bats test_tags=kernel
+@test "with fallback remap, auto ends at remap over an overlay root, and is id-mapped where the kernel can" {
+        start_overlay_and_plain
+        c2c /share /data '"fallback": "remap"'
+        assert_success
+        assert_field .mount.idMapping remap
+        remember_remap_processes
+        assert_owners_agree /share /data 65535
+        c2c /share /with "\"fallback\": \"remap\", \"recursive\": true"
+        assert_not_understood recursive
+        remap_container plain 300000
+        A=$CONTAINER_PID
+        in_a mkdir /share
+        c2c /share /mapped '"fallback": "remap"'
+        assert_success
+        assert_field .mount.idMapping idmapped
+}
+
+# bats test_tags=kernel
 @test "over a tmpfs that the source's container has mounted, each sees the owners that the other sees" {
         start_overlay_and_plain
         in_a mount -t tmpfs -o mode=0755 tmpfs /share
@@ -205,6 +223,9 @@ except PermissionError: print("refused")'
         run ! of_b 5 cat /data/file
         run ! of_b 5 touch /data/dir/made
         run ! of_b 5 chmod 0666 /data/file
+        run ! of_b 5 touch /data/of-5
+        run ! of_b 5 mkdir /data/of-5
+        run ! test -e "/proc/$A/root/share/of-5"
         of_b 6 touch /data/of-6
         is "$(owners a /share/of-6)" 6:6
 }
@@ -290,6 +311,23 @@ with_links() {
         kill_daemon
         is "$(in_b cat /data/moved | xargs)" "one two three four"
         is "$(in_b cat /data/x /data/y | xargs)" "text text more"
+}
+
+@test "a file that gets a second name while it is open stays one file" {
+        start_overlay_and_plain
+        serve_c2c /share /data
+        # shellcheck disable=SC2016
+        is "$(in_b sh -c 'cd /data && echo one >f && exec 4>>f && ln f g && exec 5<f && read -r line <&5 && echo two >&4 && cat <&5 && rm g && exec 6<f &&
+                echo three >&4 && cat <&6' | xargs)" "two one two three"
+}
+
+@test "a pipe or a socket as the source is refused, as nobody in the other container could meet who is at its other end" {
+        start_overlay_and_plain
+        in_a mkfifo /share/pipe
+        c2c /share/pipe /pipe '"ids": "remap"'
+        assert_failure EOPNOTSUPP
+        [[ $(json_field .message) == *'directories and regular files'* ]]
+        run ! timeout 1 nsenter --target "$A" --mount --user sh -c 'echo text >/share/pipe'
 }
 
 @test "3,000 files are found, and given another owner by root, by a daemon that may have 2,000 open" {
