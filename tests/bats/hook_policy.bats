@@ -412,6 +412,23 @@ serve_refusing() {
         is "$(stat -c %u "$BEHIND/made")" 0
 }
 
+@test "with fallback remap in the policy, no kernel filesystem is served, and nothing below a source" {
+        local kernel=$SOURCE/kernel
+        start_container plain-created
+        open_policy '.fallback = "remap"'
+        mkdir "$kernel"
+        mount -t proc proc "$kernel"
+        ask "[{\"type\": \"bind\", \"source\": \"$kernel/sys/vm\", \"target\": \"/data\"}]"
+        refuses 1 'files of users'
+        ask "[{\"type\": \"bind\", \"source\": \"$SOURCE\", \"target\": \"/data\", \"recursive\": true}]"
+        refuses 1 'owners cannot be mapped'
+        umount "$kernel"
+        mount -t devtmpfs devtmpfs "$kernel"
+        ask "[{\"type\": \"bind\", \"source\": \"$kernel\", \"target\": \"/data\"}]"
+        refuses 1
+        umount "$kernel"
+}
+
 @test "an annotation cannot ask for fallback remap, and can do without the policy's" {
         start_container plain-created
         serve_refusing

@@ -311,6 +311,25 @@ data_ends() {
         data_ends
 }
 
+# bats test_tags=kernel
+@test "fallback serves no kernel filesystem, not as a layer either, and nothing below a source" {
+        local type kernel=$BATS_TEST_TMPDIR/kernel
+        remap_container plain
+        mkdir -p "$kernel"/{proc,sysfs,devtmpfs} "$BATS_TEST_TMPDIR/lower"
+        for type in proc sysfs devtmpfs; do
+                mount -t "$type" "$type" "$kernel/$type"
+                helper mount-bind "{\"container\": $CONTAINER_PID, \"target\": \"/data\", \"source\": \"$kernel/$type\", \"fallback\": \"remap\"}"
+                assert_failure EOPNOTSUPP
+                [[ $(json_field .message) == *'files of users'* ]]
+                helper mount-overlay "$(overlay_request "\"lower\": [\"$kernel/$type\", \"$BATS_TEST_TMPDIR/lower\"], \"fallback\": \"remap\"")"
+                assert_failure
+                umount "$kernel/$type"
+        done
+        helper mount-bind "{\"container\": $CONTAINER_PID, \"target\": \"/data\", \"source\": \"$kernel\", \"recursive\": true, \"fallback\": \"remap\"}"
+        assert_not_understood recursive
+        is "$(remap_processes)" ''
+}
+
 @test "fallback with another way than auto, of a raw device, or of a kind that cannot need it is refused by name" {
         local ids
         for ids in idmapped userns remap host; do

@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "daemon/remap.h"
+#include "mount/authority.h"
 #include "mount/detached.h"
 
 /* Whether all attributes are locked: with "locked", or because a policy or its kind says that it may only be read. */
@@ -63,6 +64,32 @@ int attributes_check_owner(const struct injection *injection, struct error *erro
         return 0;
 }
 
+int attributes_check_served(const struct injection *injection, int fd, struct error *error)
+{
+        int known = authority_is_known(fd);
+
+        if (known < 0)
+                return fail(error, -known, "fstatfs", injection->request->source);
+        return known > 0 ? 0
+                         : injection_fail_ids(injection,
+                                              "\"remap\" by itself is for filesystems with files of users, and this is "
+                                              "none that it knows",
+                                              error);
+}
+
+/* Pipes and sockets of a FUSE filesystem connect only who uses that: their other ends are elsewhere. */
+static int check_remap(const struct injection *injection, struct error *error)
+{
+        struct stat st;
+
+        if (fstat(injection->mount_fd, &st) < 0)
+                return fail(error, errno, "fstat", injection->request->source);
+        if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
+                return injection_fail_ids(injection, "\"remap\" is for directories and regular files", error);
+        return injection->request->ids == IDS_REMAP ? 0
+                                                    : attributes_check_served(injection, injection->mount_fd, error);
+}
+
 int attributes_remap(struct injection *injection, const struct id_maps *ids, struct error *error)
 {
         const struct request *request = injection->request;
@@ -81,8 +108,10 @@ int attributes_remap(struct injection *injection, const struct id_maps *ids, str
                                              .ids = ids,
                                              .state = &injection->session->state };
         int fd;
-        int r = detached_mount_set(injection->mount_fd, request->source, &behind, /* user_ns_fd= */ -1, error);
+        int r = check_remap(injection, error);
 
+        if (r == 0)
+                r = detached_mount_set(injection->mount_fd, request->source, &behind, /* user_ns_fd= */ -1, error);
         if (r < 0)
                 return r;
         fd = remap_mount(&source, injection->container, &record->remap_key, &record->remap_pid, error);

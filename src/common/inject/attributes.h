@@ -34,8 +34,15 @@ int attributes_lock(struct injection *injection, struct error *error);
 int attributes_lock_here(struct injection *injection, int mount_fd, bool scratch, struct error *error);
 
 /*
+ * attributes_check_served() - that remap-daemon may serve what a descriptor is on though nobody asked for that: of a kernel
+ * filesystem (proc, sysfs, devtmpfs) it would give the container's root what is the node's root's. Errors: EOPNOTSUPP.
+ */
+int attributes_check_served(const struct injection *injection, int fd, struct error *error);
+
+/*
  * attributes_remap() - start remap-daemon for mount_fd, which becomes the daemon's FUSE mount, its attributes not set
- * yet. ids: see struct remap_source. Sets id_mapping and the daemon's pid and key in the record.
+ * yet. ids: see struct remap_source. Sets id_mapping and the daemon's pid and key in the record. Errors: EOPNOTSUPP it is
+ * neither a directory nor a regular file; those of attributes_check_served(), unless "ids" is "remap".
  */
 int attributes_remap(struct injection *injection, const struct id_maps *ids, struct error *error);
 

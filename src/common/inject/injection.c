@@ -230,7 +230,9 @@ bool injection_falls_back(const struct injection *injection)
         const struct policy *policy = injection_policy(injection);
         const enum source_remap remap = injection->kind->remap;
 
-        if (!injection->container->own_user_ns || request->ids != IDS_AUTO || remap == REMAP_NEVER)
+        /* another container's owners may have to be mapped for one without a user namespace of its own, too */
+        if ((!injection->container->own_user_ns && !injection->kind->of_container) || request->ids != IDS_AUTO ||
+            remap == REMAP_NEVER || request->recursive)
                 return false;
         if (request->fallback != FALLBACK_UNSAID)
                 return request->fallback == FALLBACK_REMAP;

@@ -88,7 +88,8 @@ int injection_check_remap(const struct injection *injection, struct error *error
 
 /*
  * injection_falls_back() - whether remap-daemon serves the mount where the kernel refused to map its owners: with "ids":
- * "auto", if the request says so; or, if it says nothing, the kind of mount, or the policy of whom the mount is for.
+ * "auto", if the request says so; or, if it says nothing, the kind of mount, or the policy of whom the mount is for. With
+ * the mounts below the source never: some may be kernel filesystems (attributes_check_served()).
  */
 bool injection_falls_back(const struct injection *injection);
 

@@ -12,6 +12,8 @@
 
 #include "mount/mountinfo.h"
 
+#define TMPFS_TYPE 0x01021994
+
 /* statfs(2); the kernel's include/uapi/linux/magic.h, and the sources of those that it does not list. */
 static const struct {
         unsigned long type;
@@ -20,7 +22,7 @@ static const struct {
         { 0x0000ef53 /* ext2, ext3, ext4 */, AUTHORITY_KERNEL },
         { 0x58465342 /* xfs */, AUTHORITY_KERNEL },
         { 0x9123683e /* btrfs */, AUTHORITY_KERNEL },
-        { 0x01021994 /* tmpfs */, AUTHORITY_KERNEL },
+        { TMPFS_TYPE, AUTHORITY_KERNEL },
         { 0xf2f52010 /* f2fs */, AUTHORITY_KERNEL },
         { 0x794c7630 /* overlay */, AUTHORITY_KERNEL },
         { 0x2fc12fc1 /* zfs */, AUTHORITY_KERNEL },
@@ -42,20 +44,39 @@ static const struct {
         { 0x47504653 /* gpfs */, AUTHORITY_OTHERS },
 };
 
-/* Of a 9p filesystem statfs(2) gives the type of the server's (v9fs_statfs() in fs/9p/vfs_super.c). */
-static bool is_9p(int fd)
+/* Whether a mount of the filesystem in that table has that type, for types that statfs(2) does not tell. */
+static bool is_listed(struct mountinfo *table, int fd, const char *type)
 {
-        cleanup_mount_table struct mountinfo table = {};
         bool found = false;
         struct stat st;
 
-        if (fstat(fd, &st) < 0 || mountinfo_open_own(&table) < 0)
+        if (fstat(fd, &st) < 0)
                 return true; /* not known: as if it were */
         if (major(st.st_dev) != 0)
                 return false; /* on a block device */
-        while (!found && mountinfo_next(&table))
-                found = table.device == st.st_dev && strcmp(table.type, "9p") == 0;
+        while (!found && mountinfo_next(table))
+                found = table->device == st.st_dev && strcmp(table->type, type) == 0;
         return found;
+}
+
+static bool is_of_type(int fd, const char *type)
+{
+        cleanup_mount_table struct mountinfo table = {};
+
+        return mountinfo_open_own(&table) < 0 || is_listed(&table, fd, type);
+}
+
+/* Of a 9p filesystem statfs(2) gives the type of the server's (v9fs_statfs() in fs/9p/vfs_super.c). */
+static bool is_9p(int fd)
+{
+        return is_of_type(fd, "9p");
+}
+
+bool authority_is_9p_of(int fd, int proc_fd)
+{
+        cleanup_mount_table struct mountinfo table = {};
+
+        return mountinfo_open(&table, proc_fd) < 0 || is_listed(&table, fd, "9p");
 }
 
 /* 9p has none in any kernel; where there are some, the node's mounts, which may be many, need not be read. */
@@ -86,7 +107,10 @@ int authority_is_known(int fd)
 
         if (type == -ENOENT)
                 return is_9p(fd);
-        return type < 0 ? type : 1;
+        if (type < 0)
+                return type;
+        /* devtmpfs is a tmpfs to statfs(2): who may make names there makes devices of the node */
+        return types[type].type != TMPFS_TYPE || !is_of_type(fd, "devtmpfs");
 }
 
 int authority_of(int fd)

@@ -5,6 +5,8 @@
 #ifndef FLEXGRAFT_MOUNT_AUTHORITY_H
 #define FLEXGRAFT_MOUNT_AUTHORITY_H
 
+#include <stdbool.h>
+
 enum authority {
         AUTHORITY_UNKNOWN, /* no filesystem for files of users (/proc), or one that is not known here */
         AUTHORITY_KERNEL,  /* this node's kernel alone */
@@ -15,9 +17,14 @@ enum authority {
  * authority_of() - by the type of the filesystem that a descriptor is on. It waits for one that does not answer. Needs
  * name_to_handle_at(2). Returns: the authority, or negative errno.
  *
- * authority_is_known() - whether that is known, without asking which it is. Returns: 1, 0 or negative errno.
+ * authority_is_known() - whether that is known, without asking which it is, and the filesystem is for files of users.
+ * Returns: 1, 0 or negative errno.
+ *
+ * authority_is_9p_of() - whether it is a 9p that is mounted for the process of a procfs directory, perhaps for no process
+ * of the node, or that is not known.
  */
 int authority_of(int fd);
 int authority_is_known(int fd);
+bool authority_is_9p_of(int fd, int proc_fd);
 
 #endif

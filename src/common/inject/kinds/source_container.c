@@ -392,7 +392,6 @@ static int clone_with_owners(struct injection *injection, struct error *error)
 static int serve(struct injection *injection, struct error *error)
 {
         const struct id_maps *ids;
-        int known;
         int r = container_owners_of_source(injection, &ids, error);
 
         if (r < 0)
@@ -402,15 +401,37 @@ static int serve(struct injection *injection, struct error *error)
                                                           /* user_ns_fd= */ -1, error);
         if (injection->mount_fd < 0)
                 return injection->mount_fd;
-        known = authority_is_known(injection->mount_fd); /* of what is served, whatever is at the path by now */
-        if (known < 0)
-                return container_fail(injection->from, -known, "fstatfs", injection->source.path, error);
-        if (known == 0)
-                return injection_fail_ids(
-                        injection, "\"remap\" is for filesystems with files of users, and this is none that it knows",
-                        error);
+        /* of what is served, whatever is at the path by now */
+        if ((r = attributes_check_served(injection, injection->mount_fd, error)) < 0)
+                return r;
+        if (authority_is_9p_of(injection->mount_fd, injection->from->proc_fd))
+                return injection_fail_ids(injection, "\"remap\" is not for a 9p filesystem of another container",
+                                          error);
         r = attributes_remap(injection, ids, error);
         return r < 0 ? r : restrict_as_source(injection, injection->mount_fd, /* user_ns_fd= */ -1, error);
+}
+
+/* Whether an error is of mapping owners: remap-daemon then does what the request, or the policy, leaves to it. */
+static bool may_serve(const struct injection *injection, const struct error *error)
+{
+        return (strcmp(error->operation, OPERATION_MOUNT_SETATTR) == 0 ||
+                strcmp(error->operation, OPERATION_MAP_OWNERS) == 0) &&
+               injection_falls_back(injection);
+}
+
+/* Sets the word of the way that was taken. */
+static int map_owners(struct injection *injection, const char **ret_word, struct error *error)
+{
+        int r;
+
+        *ret_word = "idmapped";
+        if (injection->request->ids != IDS_REMAP) {
+                r = clone_with_owners(injection, error);
+                if (r == 0 || !may_serve(injection, error))
+                        return r;
+        }
+        *ret_word = "remap";
+        return serve(injection, error);
 }
 
 static int make_clone(struct injection *injection, bool owned, struct error *error)
@@ -418,10 +439,7 @@ static int make_clone(struct injection *injection, bool owned, struct error *err
         const struct request *request = injection->request;
         bool same = container_same_user_ns(injection->from, injection->container) ||
                     (request->ids != IDS_HOST && container_owners_same(injection));
-        const char *word = same                        ? "none"
-                           : request->ids == IDS_HOST  ? "host"
-                           : request->ids == IDS_REMAP ? "remap"
-                                                       : "idmapped";
+        const char *word = same ? "none" : "host";
         int r = container_alive(injection->from, error);
 
         (void)owned;                                   /* never true: not ownable */
@@ -438,10 +456,8 @@ static int make_clone(struct injection *injection, bool owned, struct error *err
                                                                   request->source, request->recursive,
                                                                   /* user_ns_fd= */ -1, error);
                 r = injection->mount_fd < 0 ? injection->mount_fd : 0;
-        } else if (request->ids == IDS_REMAP)
-                r = serve(injection, error);
-        else
-                r = clone_with_owners(injection, error);
+        } else
+                r = map_owners(injection, &word, error);
         fd_close(&injection->source.fd); /* open, it would make umount in that container fail with EBUSY */
         if (r == 0)
                 (void)text_copy(injection->record.id_mapping, sizeof injection->record.id_mapping, word);
@@ -469,11 +485,14 @@ static int check_policy(const struct request *request, const struct policy *poli
 }
 
 #define HINT_REMAP                                                                                                     \
-        "\"ids\": \"remap\" remaps owners, \"host\" mounts without mapping: foreign owners then show as 65534"
+        "\"ids\": \"remap\" remaps owners, \"fallback\": \"remap\" in place of \"ids\" does so only where that is "    \
+        "needed, "                                                                                                     \
+        "\"ids\": \"host\" mounts without mapping: foreign owners then show as 65534"
 
 static const struct hint hints[] = {
         { OPERATION_MAP_OWNERS, 0, HINT_REMAP },
         { OPERATION_MOUNT_SETATTR, EINVAL, HINT_REMAP },
+        { OPERATION_OPEN_SOURCE, ENOENT, "\"mkdirSource\": true makes a missing directory in the source's container" },
         {},
 };
 
@@ -482,8 +501,8 @@ static int check(struct request *request, struct error *error)
 {
         if (request->ids == IDS_REMAP && (request->recursive || request->options.recursive))
                 return json_value_refuse(error, "recursive",
-                                         "is not for \"ids\": \"remap\", which takes none of the mounts below the "
-                                         "source along; mount each by a request of its own");
+                                         "is not for \"remap\", which takes none of the mounts below the source along; "
+                                         "mount each by a request of its own");
         return 0;
 }
 

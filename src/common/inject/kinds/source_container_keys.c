@@ -104,6 +104,7 @@ static const struct key keys[] = {
         { REQUEST_KEY_READ_ONLY },
         { REQUEST_KEY_RECURSIVE },
         { REQUEST_KEY_OPTIONS },
+        { REQUEST_KEY_FALLBACK("none") },
         REQUEST_KEYS_OF_MOUNT(ids),
 };
 REQUEST_KEY_TABLE(source_container_keys, keys);

@@ -303,6 +303,16 @@ static int check_alone(const struct injection *injection, struct error *error)
         return r == -ENOENT ? 0 : r;
 }
 
+/* An overlay is a filesystem with files of users, whatever its layers are. */
+static int check_layers(const struct injection *injection, struct error *error)
+{
+        int r = injection->source_fd >= 0 ? attributes_check_served(injection, injection->source_fd, error) : 0;
+
+        for (size_t i = 0; r == 0 && i < injection->layer_count; i++)
+                r = attributes_check_served(injection, injection->layer_fds[i], error);
+        return r;
+}
+
 static int make_overlay(struct injection *injection, bool owned, struct error *error)
 {
         const bool own = injection->container->own_user_ns;
@@ -319,7 +329,8 @@ static int make_overlay(struct injection *injection, bool owned, struct error *e
                 if (job.mapped && attributes_is_refusal(r) && injection_falls_back(injection)) {
                         /* perhaps for another reason: then this is refused for it, too */
                         job = (struct overlay_job){ .injection = injection, .common_fd = -EBADF, .remapped = true };
-                        r = run_job(&job, error);
+                        r = check_layers(injection, error);
+                        r = r == 0 ? run_job(&job, error) : r;
                 }
         }
         for (size_t i = 0; i < injection->layer_count; i++)

@@ -54,6 +54,11 @@ int request_rules_apply(struct request *request, struct error *error)
                 return json_value_refuse(
                         error, "fallback",
                         "\"remap\" is for \"ids\": \"auto\": any other way is taken, or the call fails");
+        if (request->fallback == FALLBACK_REMAP && (request->recursive || request->options.recursive))
+                return json_value_refuse(
+                        error, "recursive",
+                        "is not for \"fallback\": \"remap\": the mounts below the source may be of the "
+                        "kernel (proc, sysfs); mount each by a request of its own");
         if (kind->clones && request->options.fs_count > 0)
                 return fail_because(error, EINVAL, OPERATION_PARSE, "options",
                                     "options: \"%.*s\" is an option of a filesystem, and a bind mounts none",
