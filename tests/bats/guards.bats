@@ -66,6 +66,7 @@ after_placing() {
 @test "a mount that was covered before it was confirmed is a failure, and is taken back" {
         after_placing "/bin/mount -t tmpfs -o ro,nosuid,nodev,relatime tmpfs /data" # with the same options
         assert_failure ESTALE
+        [[ $(json_field .message) == *'moved, replaced or covered'* ]] # and not taken for one with other options
         assert_no_records
 }
 
