@@ -361,7 +361,7 @@ static void begin_once(void)
                 exit(1);
         }
         for (int fd = FD_FUSE; fd < FD_OWN; fd++)
-                fuzz_check(fcntl(fd, F_GETFD) < 0);
+                (void)close(fd); /* of whoever runs it */
         while (open("/dev/null", O_RDWR | O_CLOEXEC) < FD_OWN - 1)
                 ;
         fuzz_check(setrlimit(RLIMIT_NOFILE, &few) == 0);
