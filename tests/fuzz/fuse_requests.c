@@ -371,6 +371,8 @@ static void begin_once(void)
         fuzz_check(operation_begin_links() == 0 && caller_begin() == 0 && locks_begin() == 0 && caches_begin() == 0);
         passthrough_begin();
         request_use_slot(0);
+        (void)caller_ids_find(
+                getpid()); /* keeps a descriptor of this process's user namespace: before they are counted */
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
