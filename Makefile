@@ -369,7 +369,7 @@ install: all generated
 	$(if $(LINKS),install -d $(DESTDIR)$(LINKS) && ln -sf $(MOUNT_TYPES:%=$(sbindir)/%) $(DESTDIR)$(LINKS))
 	install -m 0755 $(BIN)/flexdriver $(BIN)/remap-daemon $(DESTDIR)$(libexecdir)
 	install -m 0755 $(VERBS:%=$(BIN)/verbs/%) $(BIN)/verbs/pmem-namespaces $(DESTDIR)$(libexecdir)/verbs
-	ln -f $(DESTDIR)$(libexecdir)/remap-daemon $(DESTDIR)$(libexecdir)/verbs/remap-daemon
+	ln -sfn ../remap-daemon $(DESTDIR)$(libexecdir)/verbs/remap-daemon
 	$(foreach section,5 7 8,install -m 0644 man/*.$(section) $(DESTDIR)$(mandir)/man$(section) &&) :
 	install -m 0644 README.md CHANGELOG.md LICENSE $(DESTDIR)$(docdir)
 	install -d $(DESTDIR)$(docdir)/notices
