@@ -159,6 +159,7 @@ static const struct phase {
         { "read, warm, MiB/s", stream_read, 1, true, false },
         { "create, write 1 KiB, close, us", create, 1, false, false },
         { "stat, warm, us", look, 1, false, false },
+        { "stat, once more, us", look, 1, false, false },
         { "stat, cold, us", look, 1, false, true },
         { "list and stat, cold, us", list, 1, false, true },
         { "open, read 1 KiB, close, us", read_small, 1, false, false },

@@ -53,7 +53,7 @@ if [[ ${FILESYSTEM:-ext4} == tmpfs ]]; then
         mount -t tmpfs -o "size=$((mebibytes + 512))m" tmpfs "$work/source"
 else
         truncate --size "$((mebibytes * 3 + 512))M" "$work/image"
-        mkfs.ext4 -q -O ^has_journal -E lazy_itable_init=1 -N 100000 "$work/image"
+        mkfs.ext4 -q -E lazy_itable_init=1 -N 100000 "$work/image"
         loop=$(losetup --find --show --direct-io=on "$work/image" 2>/dev/null || losetup --find --show "$work/image")
         mount "$loop" "$work/source"
 fi
