@@ -40,6 +40,7 @@
 #define TRIES_MAX 2 /* daemons that may die of one request */
 #define STACK_SIZE ((size_t)256 * 1024)
 #define PAGE ((size_t)4096)
+#define SMALL ((size_t)32 * 1024)
 #define LARGE ((size_t)128 * 1024)
 #define LARGE_MS 1000 /* for so long the memory that a large request needed is kept for the next */
 
@@ -205,12 +206,24 @@ static void finish(int r)
         (void)pthread_mutex_unlock(&threads.mutex);
 }
 
-/* Requests during which another thread is woken to read. For others watch_listener() does that when needed. */
-static bool takes_long(uint32_t operation)
+/* What is read or written. */
+static size_t length_of(const struct fuse_in_header *header)
 {
-        switch (operation) {
+        const struct fuse_read_in *reading = (const void *)(header + 1);
+
+        return header->opcode == FUSE_READ ? reading->size : header->len;
+}
+
+/*
+ * Requests during which another thread is woken to read. For others watch_listener() does that when needed: a wakeup costs
+ * more than a small file's content.
+ */
+static bool takes_long(const struct fuse_in_header *header)
+{
+        switch (header->opcode) {
         case FUSE_READ:
         case FUSE_WRITE:
+                return shared->network || length_of(header) > SMALL;
         case FUSE_FSYNC:
         case FUSE_FSYNCDIR:
         case FUSE_FALLOCATE:
@@ -272,11 +285,9 @@ static int listeners(void)
 
 static __thread bool has_large; /* this thread's buffers may have it */
 
-static void note_size(const struct fuse_in_header *header, size_t size)
+static void note_size(const struct fuse_in_header *header)
 {
-        const struct fuse_read_in *reading = (const void *)(header + 1);
-
-        if (size > LARGE || (header->opcode == FUSE_READ && reading->size > LARGE))
+        if (length_of(header) > LARGE)
                 has_large = true;
 }
 
@@ -366,12 +377,11 @@ static void *serve(void *argument)
                 __atomic_add_fetch(&threads.working, 1, __ATOMIC_RELAXED);
                 if (n > 0)
                         note_caller(request_buffer(slot)->pid);
-                if (threads.idle == 0 && n > 0 &&
-                    (takes_long(request_buffer(slot)->opcode) || threads.working < listeners()))
+                if (threads.idle == 0 && n > 0 && (takes_long(request_buffer(slot)) || threads.working < listeners()))
                         start_listener();
                 (void)pthread_mutex_unlock(&threads.mutex);
                 if (n > 0) {
-                        note_size(request_buffer(slot), (size_t)n);
+                        note_size(request_buffer(slot));
                         process(request_buffer(slot), (size_t)n);
                 }
                 __atomic_sub_fetch(&threads.working, 1, __ATOMIC_RELAXED);
