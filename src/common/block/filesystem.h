@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * filesystem.h - the filesystem of a volume: created on a blank device, repaired, grown while mounted.
+ * filesystem.h - the filesystem of a volume: created on a blank device, repaired, grown while mounted; and whether it is on its device alone.
  */
 #ifndef FLEXGRAFT_BLOCK_FILESYSTEM_H
 #define FLEXGRAFT_BLOCK_FILESYSTEM_H
@@ -77,5 +77,20 @@ int filesystem_grow_mounted(const struct block_device *device, const char *type,
 /* filesystem_grow() - grow it to the size of its device, while it is mounted at dir. */
 int filesystem_grow(const struct block_device *device, const char *type, const char *dir, unsigned timeout_seconds,
                     struct error *error);
+
+/* ---- filesystems that name other devices of the node, which the kernel would open, whoever may use them */
+
+/*
+ * filesystem_check_alone() - that the filesystem on a device, which is about to be mounted, is on this device alone. What is
+ * on a disk may be a container's own work.
+ *
+ * Source: open_fs_devices() and device_list_add() in the kernel's fs/btrfs/volumes.c, ext4_get_journal_blkdev() in
+ * fs/ext4/super.c.
+ *
+ * Takes:  fs_type, by which it is mounted. Devices that do not answer for two seconds are passed over.
+ * Errors: EOPNOTSUPP it is on several, its journal is on another, or it is the seed of others; ENOTUNIQ before Linux 6.7,
+ *         another device has a part of a btrfs of the same id.
+ */
+int filesystem_check_alone(const char *fs_type, const char *device, struct error *error);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "block/filesystem_alone.h"
+#include "block/filesystem.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -44,7 +44,7 @@ int superblock_create(int context_fd, const char *source, struct error *error);
  * superblock_create_on() - all of it for a filesystem on a block device: its source, its options, read-only or not,
  * made or shared. ext4 can have errors=panic ("tune2fs -e panic"), which stops the whole machine, and what is on the disk
  * may be a container's own work: errors=remount-ro is passed unless the options have errors=. The caller has asked
- * filesystem_check_alone() (block/filesystem_alone.h). Errors: those of superblock_create().
+ * filesystem_check_alone() (block/filesystem.h). Errors: those of superblock_create().
  */
 int superblock_create_on(int context_fd, const char *fs_type, const char *device, const struct mount_options *options,
                          bool read_only, struct error *error);

@@ -11,7 +11,6 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "block/filesystem.h"
-#include "block/filesystem_alone.h"
 #include "mount/superblock.h"
 #include "pool/record.h"
 #include "process/log.h"

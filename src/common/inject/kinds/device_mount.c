@@ -10,7 +10,7 @@
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "block/filesystem_alone.h"
+#include "block/filesystem.h"
 #include "inject/raw_grant.h"
 #include "mount/identity.h"
 #include "mount/superblock.h"
