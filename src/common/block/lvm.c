@@ -11,7 +11,6 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "block/lvm_filter.h"
-#include "block/lvm_targets.h"
 #include "process/exec_helper.h"
 
 #define WORDS_MAX 40

@@ -78,7 +78,7 @@ int lvm_each(const char *group, lvm_function *function, void *argument, struct e
 int lvm_find(const char *group, const char *volume, struct lvm_volume *ret_volume, struct error *error);
 
 /*
- * The following have the kernel load what the volume needs (block/lvm_targets.h); volume: from lvm_find().
+ * The following have the kernel load what the volume needs (lvm_targets_load()); volume: from lvm_find().
  *
  * lvm_create() - type: of lvcreate(8); words: its other options, besides name, tag and group. The volume is active then;
  * signatures are wiped.
@@ -111,5 +111,27 @@ int lvm_split(const char *group, const struct lvm_volume *snapshot, struct error
 /* lvm_rename() - needs nothing, and so does lvm_deactivate(). */
 int lvm_rename(const char *group, const char *volume, const char *name, struct error *error);
 int lvm_deactivate(const char *group, const char *volume, struct error *error);
+
+/*
+ * ---- have the kernel load the device mapper's targets that a volume needs: raid, mirror, thin-pool, ...
+ *
+ * lvm(8) runs modprobe(8) for them, which may load nothing in an exec helper: neither its capabilities nor its filter allow that. The
+ * kernel itself loads a target that it is asked for the version of, with a program, arguments and an environment of its
+ * own (DM_GET_TARGET_VERSION, since Linux 5.5; CAP_SYS_ADMIN). It is asked only for the names of a fixed table.
+ *
+ * Runs in: an exec helper, before lvm.
+ */
+
+/*
+ * lvm_targets_load() - what a volume of these types needs ("raid1"), or with these modules of lvs ("raid,thin-pool"). A name
+ * that is not in the table, and a target that the kernel does not have, is nothing: lvm says what it misses.
+ */
+void lvm_targets_load(const char *names);
+
+/*
+ * lvm_targets_resume() - let a device of the device mapper go on, with the table that was loaded for it, if any: what
+ * lvm left when it was killed, and would resume only after the devices on top of it. Nothing, if there is none.
+ */
+void lvm_targets_resume(const char *device);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "block/lvm_targets.h"
+#include "block/lvm.h"
 
 #include <errno.h>
 #include <fcntl.h>
