@@ -5,7 +5,7 @@
 #include <linux/bpf.h>
 #include <sys/sysmacros.h>
 
-#include "container/bpf_machine.h"
+#include "container/device_bpf.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

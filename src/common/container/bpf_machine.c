@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "container/bpf_machine.h"
+#include "container/device_bpf.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -9,7 +9,6 @@
 
 #include "base/fd.h"
 #include "base/syscalls.h"
-#include "container/bpf_machine.h"
 
 #define PROGRAMS_MAX 64
 #define INSTRUCTIONS_MAX 4096 /* the runtimes' programs have less than 100 */

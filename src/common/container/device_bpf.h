@@ -10,6 +10,7 @@
 #ifndef FLEXGRAFT_CONTAINER_DEVICE_BPF_H
 #define FLEXGRAFT_CONTAINER_DEVICE_BPF_H
 
+#include <linux/bpf.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -37,5 +38,14 @@ int device_bpf_denies(int group_fd, const char *group, uint64_t device, unsigned
  *          attached by a link; EBUSY other processes keep changing it.
  */
 int device_bpf_grant(int group_fd, const char *group, uint64_t device, unsigned access, struct error *error);
+
+/*
+ * bpf_machine_run() - run a program here, to learn whether it allows that access (BPF_DEVCG_ACC_*) to a block device
+ * (makedev()). The kernel runs such programs only when a device is opened (BPF_PROG_TEST_RUN refuses their type).
+ *
+ * Returns: 1 allowed; 0 denied; -1 unknown: the program has other instructions than loads of the context, arithmetic
+ * and jumps, or does not end.
+ */
+int bpf_machine_run(const struct bpf_insn *program, uint32_t count, uint32_t access, uint64_t device);
 
 #endif
