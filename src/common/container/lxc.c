@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "container/lxc.h"
+#include "container/runtimes.h"
 
 #include <errno.h>
 #include <limits.h>

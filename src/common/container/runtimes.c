@@ -8,7 +8,6 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "container/lxc.h"
 
 #define SHIMS "io.containerd.runtime.v2.task"
 #define CONTAINERD "/run/containerd"
