@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "host/devices.h"
+#include "host/probes.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -24,7 +24,6 @@
 #include "base/text.h"
 #include "block/loop_guard.h"
 #include "container/device_bpf.h"
-#include "host/probes.h"
 
 /* Their minor numbers (Documentation/admin-guide/devices.txt of the kernel). */
 #define MISC_FUSE 229

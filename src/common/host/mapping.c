@@ -11,7 +11,6 @@
 
 #include "base/fd.h"
 #include "base/text.h"
-#include "host/devices.h"
 #include "host/probes.h"
 #include "mount/detached.h"
 #include "mount/identity.h"

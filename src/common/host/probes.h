@@ -1,14 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * probes.h - how the rows of host-check (host/rows.h) find out whether something is there.
+ * probes.h - what host-check looks at: one row for each need (base/need.h), and how the rows find out whether it is there.
  */
 #ifndef FLEXGRAFT_HOST_PROBES_H
 #define FLEXGRAFT_HOST_PROBES_H
 
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "base/need.h"
 #include "host/finding.h"
 
 /* Finds out whether it is there. Runs in a worker with a time limit, and leaves nothing. argument: the row's. */
 typedef void host_probe(const char *argument, struct host_finding *ret_finding);
+
+struct host_row {
+        const char *name;
+        const char *group;
+        host_probe *probe;
+        const char *argument;
+        bool everyone;       /* every program needs it */
+        const char *use;     /* what it is for where no kind's row names it, or besides; NULL: nothing else */
+        const char *advice;  /* what to do where it is missing */
+        const char *untried; /* what to do where it could not be tried; NULL: the same */
+};
+
+/* NEEDS of them. */
+extern const struct host_row host_rows[];
 
 /*
  * host/kernel_calls.c - which system calls the kernel has, and lets this program make: by making them. argument: NULL.
@@ -80,5 +98,29 @@ host_probe probe_kubelet;
 host_probe probe_apparmor;
 host_probe probe_selinux;
 host_probe probe_clock;
+
+/* ---- host/programs.c: the helper process that asks runtimes of containers for their versions */
+
+/* programs_begin() - start the helper that asks runtimes for their versions, before privileges_drop(). */
+int programs_begin(struct error *error);
+
+/* programs_end() - kill it and what it runs; nothing if there is no helper. */
+void programs_end(void);
+
+/* ---- host/devices.c: what the kernel has, or could load, for other probes. Nothing is loaded */
+
+/*
+ * device_mapper_is_registered() - whether the kernel has it now: without it, whoever opens its control device loads it.
+ */
+bool device_mapper_is_registered(void);
+
+/* module_find() - whether a module is loaded or built in, or is there to be loaded. Its name has underscores. */
+void module_find(const char *name, struct host_finding *ret_finding);
+
+/* kernel_lists() - whether a file of /proc has a line that ends in this name, after a blank or a tab. */
+bool kernel_lists(const char *list, char before, const char *name);
+
+/* filesystem_is_registered() - whether the kernel has a type of filesystem now, without loading a module. */
+bool filesystem_is_registered(const char *type);
 
 #endif

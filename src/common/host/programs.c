@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "host/programs.h"
+#include "host/probes.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -11,7 +11,6 @@
 #include "privileges/versions.h"
 
 #include "block/pmem.h"
-#include "host/probes.h"
 #include "process/exec.h"
 #include "process/exec_helper.h"
 #include "process/program.h"

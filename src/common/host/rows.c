@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "host/rows.h"
+#include "host/probes.h"
 
 #define CALLS "kernel calls"
 #define NAMESPACES "namespaces"

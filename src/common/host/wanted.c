@@ -8,8 +8,7 @@
 
 #include "base/json.h"
 #include "block/filesystem.h"
-#include "host/devices.h"
-#include "host/rows.h"
+#include "host/probes.h"
 #include "inject/kinds/source_raw.h"
 #include "inject/request/source.h"
 #include "pool/pool.h"
