@@ -12,11 +12,8 @@
 #include "base/sort.h"
 #include "base/text.h"
 #include "inject/attributes.h"
-#include "inject/look.h"
-#include "inject/mounting.h"
-#include "inject/place.h"
 #include "inject/removal.h"
-#include "inject/want.h"
+#include "inject/steps.h"
 #include "process/worker.h"
 #include "state/config.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "inject/mounting.h"
+#include "inject/steps.h"
 
 #include <errno.h>
 #include <string.h>

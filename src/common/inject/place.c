@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "inject/place.h"
+#include "inject/steps.h"
 
 #include <errno.h>
 #include <string.h>
