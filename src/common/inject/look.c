@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "inject/made.h"
+#include "inject/removal.h"
 #include "inject/replacement.h"
 #include "mount/in_container.h"
 

@@ -50,4 +50,18 @@ int removal_forget(struct removal *removal, struct error *error);
 
 void removal_release(struct removal *removal);
 
+/* ---- the directories and files that flexgraft made in a container for a mount to be placed on */
+
+/*
+ * made_unmake() - take away what was made for a record's mount, as target_unmake() does. What is left because other
+ * mounts of flexgraft's are on it or below it, the record of one of those takes over: its removal takes it away.
+ *
+ * Takes:   state with the locks of the record and of the container's tree (mount_record_tree_key()).
+ * Gives:   ret_busy: part is left, no record took it over, and another call is at work on a mount whose mount point is
+ *          there. That call may remove it without a look at what is ours: try again once it has ended. It does not wait
+ *          for this one, whose mount point is gone.
+ */
+int made_unmake(struct state *state, const struct container *container, const struct mount_record *record,
+                bool *ret_busy, struct error *error);
+
 #endif
