@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "inject/reply_mount.h"
+#include "inject/reply.h"
 
 #include <string.h>
 
