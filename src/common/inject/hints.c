@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "inject/hints.h"
+#include "inject/reply_failure.h"
 
 #include <errno.h>
 #include <stddef.h>

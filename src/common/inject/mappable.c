@@ -22,7 +22,7 @@
 #include "base/schema.h"
 #include "base/text.h"
 #include "daemon/id_mappable.h"
-#include "inject/hints.h"
+#include "inject/reply_failure.h"
 #include "mount/detached.h"
 #include "mount/mountinfo.h"
 #include "mount/nfs.h"

@@ -9,7 +9,6 @@
 #include "base/file.h"
 #include "base/reply.h"
 #include "container/reference.h"
-#include "inject/hints.h"
 #include "inject/request/source.h"
 
 static void name_container(const struct container_reference *container, char *ret_name, size_t size)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reply_failure.h - a struct error -> the reply that says what was tried, and why it failed.
+ * reply_failure.h - a struct error -> the reply that says what was tried, and why it failed; and the hints.
  */
 #ifndef FLEXGRAFT_INJECT_REPLY_FAILURE_H
 #define FLEXGRAFT_INJECT_REPLY_FAILURE_H
 
 #include "base/error.h"
+#include "base/failure.h"
 #include "inject/apply.h"
 #include "inject/request/request.h"
 
@@ -29,5 +30,11 @@ int inject_reply_complaint(const char *program, const struct request *request, c
 
 /* inject_reply_usage() - the same for wrong arguments. */
 int inject_reply_usage(const char *program, const char *complaint);
+
+/*
+ * What to do about failures of mounts in containers, whatever their kind (inject/hints.c); what only one kind has, is in its
+ * row. With those of the folders below; for failure_hint().
+ */
+extern const struct hint *const inject_all_hints[];
 
 #endif
