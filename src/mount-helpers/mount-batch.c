@@ -4,7 +4,7 @@
 #include "inject/apply.h"
 #include "inject/helper_main.h"
 #include "inject/reply_failure.h"
-#include "inject/request/request_parse.h"
+#include "inject/request/request.h"
 #include "inject/request/request_schema.h"
 #include "named/batch_begin.h"
 #include "named/keeper.h"

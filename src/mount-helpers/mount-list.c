@@ -6,7 +6,7 @@
 #include "inject/helper_main.h"
 #include "inject/listing.h"
 #include "inject/reply_failure.h"
-#include "inject/request/request_parse.h"
+#include "inject/request/request.h"
 #include "privileges/mount-list.h"
 #include "process/program.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/json.h"
 #include "inject/plan.h"
-#include "inject/request/request_parse.h"
+#include "inject/request/request.h"
 #include "inject/request/source.h"
 
 /* A seed's first byte means its row. */

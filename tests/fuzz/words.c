@@ -4,8 +4,8 @@
 
 #include "base/json.h"
 #include "base/words.h"
+#include "inject/request/request.h"
 #include "inject/request/request_keys.h"
-#include "inject/request/request_parse.h"
 #include "inject/request/source.h"
 
 #define ARGUMENTS_MAX 64

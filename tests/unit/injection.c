@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #include "inject/injection.h"
-#include "inject/request/request_parse.h"
+#include "inject/request/request.h"
 #include "inject/request/source.h"
 
 /* The digest that a record keeps of a request, to know the same request again. */

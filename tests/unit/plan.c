@@ -2,7 +2,7 @@
 #include "unit.h"
 
 #include "inject/plan.h"
-#include "inject/request/request_parse.h"
+#include "inject/request/request.h"
 #include "inject/request/source.h"
 
 static bool has(const struct plan *plan, enum step step)

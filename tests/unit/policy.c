@@ -3,8 +3,7 @@
 
 #include <sys/stat.h>
 
-#include "inject/request/request_parse.h"
-#include "inject/request/request_rules.h"
+#include "inject/request/request.h"
 #include "inject/request/source.h"
 #include "mount/nfs.h"
 #include "mount/options.h"

@@ -2,7 +2,6 @@
 #include "unit.h"
 
 #include "inject/request/request.h"
-#include "inject/request/request_parse.h"
 #include "inject/request/source.h"
 
 /* source: the kind of one mount; NULL: it is another request. */

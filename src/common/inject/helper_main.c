@@ -3,7 +3,7 @@
 
 #include "inject/apply.h"
 #include "inject/reply_failure.h"
-#include "inject/request/request_parse.h"
+#include "inject/request/request.h"
 
 int helper_main(const struct helper *helper, int argc, char **argv)
 {

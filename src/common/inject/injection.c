@@ -7,8 +7,8 @@
 #include "base/fd.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "inject/request/request.h"
 #include "inject/request/request_keys.h"
-#include "inject/request/request_rules.h"
 #include "state/access.h"
 
 void injection_init(struct injection *injection, struct session *session, const struct request *request)

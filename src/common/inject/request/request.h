@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * request.h - what was asked for, as plain data. How it comes to be is for inject/request/request_parse.h.
+ * request.h - what was asked for, as plain data; how it comes to be, and by which rules.
  */
 #ifndef FLEXGRAFT_INJECT_REQUEST_REQUEST_H
 #define FLEXGRAFT_INJECT_REQUEST_REQUEST_H
@@ -41,6 +41,7 @@ enum request_fallback {
 };
 
 struct key_table;     /* base/key.h */
+struct policy;        /* state/policy.h */
 struct source_kind;   /* inject/request/source.h */
 struct volume_keeper; /* inject/former.h */
 
@@ -107,5 +108,35 @@ void request_init(struct request *ret_request, enum request_kind kind, const str
 
 void request_release(struct request *request);
 #define cleanup_request __attribute__((cleanup(request_release)))
+
+/*
+ * ---- argv and JSON -> struct request. Unknown keys, repeated keys, wrong types, NUL bytes, nesting too deep and input too
+ * long are refused, naming the key.
+ */
+
+/*
+ * request_parse() - the one argument of a program: a JSON object, or "-" to read it from standard input.
+ *
+ * Takes:   sources, ended by NULL: of REQUEST_MOUNT its kind, of REQUEST_MOUNT_BATCH those of its entries; NULL for a
+ *          request that mounts nothing.
+ * Gives:   ret_request, released by request_release(), also after a failure.
+ * Errors:  operation OPERATION_PARSE, the key as subject; the program then exits 2.
+ */
+int request_parse(struct request *ret_request, enum request_kind kind, const struct source_kind *const *sources,
+                  int argc, char **argv, struct error *error);
+
+/* ---- what can be said of a mount's request only once every key is known, and whether a policy allows it */
+
+/*
+ * request_rules_apply() - whether it is whole and fits together; also fills in what follows from it, the defaults
+ * among that. Errors: OPERATION_PARSE, naming the key.
+ */
+int request_rules_apply(struct request *request, struct error *error);
+
+/*
+ * request_policy_check() - whether a mount of this sort, with these options, is allowed. Its sources are not looked at.
+ * Errors: EACCES, naming the key of policy.json that would allow it.
+ */
+int request_policy_check(const struct policy *policy, const struct request *request, struct error *error);
 
 #endif

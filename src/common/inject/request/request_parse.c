@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "inject/request/request_parse.h"
+#include "inject/request/request.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -7,10 +7,8 @@
 #include <string.h>
 
 #include "base/json_value.h"
-#include "inject/request/request.h"
 #include "inject/request/request_batch.h"
 #include "inject/request/request_keys.h"
-#include "inject/request/request_rules.h"
 #include "inject/request/source.h"
 
 /* What is wanted in a container may be nothing, and is never wanted anew. */

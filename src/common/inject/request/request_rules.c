@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "inject/request/request_rules.h"
+#include "inject/request/request.h"
 
 #include <errno.h>
 #include <string.h>
@@ -8,6 +8,7 @@
 #include "base/json_value.h"
 #include "inject/request/request_keys.h"
 #include "inject/request/source.h"
+#include "state/policy.h"
 
 /*
  * "persist": the container has a name, and the request no secret. A pod's containers have another id each time; what is
