@@ -5,7 +5,7 @@
 #include "inject/helper_main.h"
 #include "inject/reply_failure.h"
 #include "inject/request/request.h"
-#include "inject/request/request_schema.h"
+#include "inject/request/request_keys.h"
 #include "named/batch_begin.h"
 #include "named/keeper.h"
 #include "process/program.h"

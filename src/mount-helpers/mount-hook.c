@@ -8,7 +8,7 @@
 #include "base/reply.h"
 #include "inject/oci_hook.h"
 #include "inject/reply_failure.h"
-#include "inject/request/request_schema.h"
+#include "inject/request/request_keys.h"
 #include "named/batch_begin.h"
 #include "named/hook_devices.h"
 #include "named/keeper.h"

@@ -14,7 +14,6 @@
 #include "base/key.h"
 #include "container/reference.h"
 #include "inject/request/request.h"
-#include "inject/request/request_schema.h"
 
 /* Of requests that are no mount of one kind. Each table is of one request: the programs of its rows are always 1. */
 extern const struct key_table request_batch_keys;
@@ -174,5 +173,22 @@ bool request_fallback_differs(const struct request *request);
                 REQUEST_KEY_TIMEOUT                                                                                    \
         }
 #define REQUEST_KEYS_OF_MOUNT(can) REQUEST_KEYS_OF_MOUNT_REPLACING(can, REQUEST_KEY_REPLACE)
+
+/* ---- the JSON Schemas of the keys whose values have a type of their own */
+
+/* request_schema_string() - a string that matches a pattern. The caller owns the result, as that of the others. */
+json_t *request_schema_string(const char *pattern);
+
+/* Of struct key. */
+json_t *request_schema_container(const struct key_table *table, unsigned programs);
+json_t *request_schema_options(const struct key_table *table, unsigned programs);
+
+/* ---- the JSON Schemas of requests whose entries may be of any kind: for programs that link all kinds */
+
+/* batch_schema() - the request of mount-batch. The caller owns the result. */
+json_t *batch_schema(const struct key_table *table, unsigned programs);
+
+/* batch_schema_of_annotation() - what an annotation for mount-hook holds: one entry, or an array of them. */
+json_t *batch_schema_of_annotation(const struct key_table *table, unsigned programs);
 
 #endif

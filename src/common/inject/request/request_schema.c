@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "inject/request/request_schema.h"
+#include "inject/request/request_keys.h"
 
 #include <limits.h>
 #include <string.h>
