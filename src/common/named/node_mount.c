@@ -16,7 +16,6 @@
 #include "mount/identity.h"
 #include "mount/mountinfo.h"
 #include "mount/superblock.h"
-#include "named/node_mounted.h"
 #include "pool/pool_nfs_share.h"
 #include "process/worker.h"
 #include "volume/by_name.h"

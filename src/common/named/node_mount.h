@@ -14,6 +14,9 @@
 #include "base/error.h"
 #include "mount/idmap.h"
 
+struct mount_attributes; /* mount/detached.h */
+struct volume_call;      /* volume/call.h */
+
 /* Texts are borrowed; NULL: nothing was said. */
 struct node_mount {
         const char *name;    /* of the volume */
@@ -77,5 +80,25 @@ int node_remount(const struct node_mount *mount, bool fake, struct error *error)
  * Errors:  EINVAL nothing is mounted there; EBUSY.
  */
 int node_unmount(const struct node_unmount *unmount, struct error *ret_left, struct error *error);
+
+/* ---- node_mounted.c: what is mounted on a directory of this node, and whose it is */
+
+/*
+ * node_mounted_look() - whether a directory can get a mount of the volume. One that systemd mounts when it is asked for
+ * (autofs) can.
+ *
+ * Returns: 0, or 1: the volume is mounted there already, and its record says so.
+ * Errors:  ENOENT OPERATION_FIND_TARGET, ENOTDIR; EBUSY something else is mounted there.
+ */
+int node_mounted_look(struct volume_call *call, const char *target, struct error *error);
+
+/* node_mounted_check_writes() - that a mount of the volume may be written to. Errors: EROFS. */
+int node_mounted_check_writes(const struct volume_call *call, struct error *error);
+
+/*
+ * node_mounted_set() - give the mount on a directory, and no other of its filesystem, other attributes. Takes: target,
+ * absolute, its links resolved. Errors: EBUSY it is to be read-only, and a file of it is open for writing.
+ */
+int node_mounted_set(const char *target, const struct mount_attributes *attributes, struct error *error);
 
 #endif

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "named/node_mounted.h"
+#include "named/node_mount.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 
 #include "base/fd.h"
+#include "mount/detached.h"
 #include "mount/mountinfo.h"
 #include "state/access.h"
+#include "volume/call.h"
 #include "volume/mount_dir.h"
 
 /* Whether what is on top there waits for a mount. */

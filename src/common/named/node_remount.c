@@ -4,8 +4,8 @@
 #include <sys/mount.h>
 
 #include "base/clock.h"
+#include "mount/detached.h"
 #include "named/node_mount.h"
-#include "named/node_mounted.h"
 #include "process/worker.h"
 #include "volume/by_name.h"
 #include "volume/mount_dir.h"

@@ -6,9 +6,9 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "mount/detached.h"
 #include "mount/on_node.h"
 #include "named/node_mount.h"
-#include "named/node_mounted.h"
 #include "process/worker.h"
 #include "state/uses.h"
 #include "volume/by_name.h"
