@@ -128,4 +128,16 @@ void provision_record_tidy(struct state *state);
 int record_index_add(const struct state *records, const char *id, const char *file, struct error *error);
 int record_index_remove(const struct state *records, const char *id, const char *file);
 
+/* ---- record_find.c: the records of volumes of one id, by the index */
+
+/*
+ * record_find_each() - call function() with every record of that id, until it returns other than 0, which is the result.
+ * Records from before there was an index are entered first, once.
+ */
+int record_find_each(const struct state *records, const char *id, provision_record_function *function, void *argument,
+                     struct error *error);
+
+/* record_find_repair() - make the entries agree with the records. Reads all of them; volume-reconcile does it. */
+int record_find_repair(struct state *records, struct error *error);
+
 #endif

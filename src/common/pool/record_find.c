@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pool/record_find.h"
+#include "pool/record.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
-#include "pool/record.h"
 #include "state/use_index.h"
 
 /* ---- the index as a whole */

@@ -13,7 +13,7 @@
 #include "base/reply.h"
 #include "base/text.h"
 #include "pool/pool_kind.h"
-#include "pool/record_find.h"
+#include "pool/record.h"
 #include "provision/disk_uses.h"
 #include "state/uses.h"
 

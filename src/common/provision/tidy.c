@@ -10,7 +10,6 @@
 #include "pool/pool_kind.h"
 #include "pool/pool_sums.h"
 #include "pool/record.h"
-#include "pool/record_find.h"
 #include "process/log.h"
 #include "provision/call.h"
 #include "provision/cdi.h"

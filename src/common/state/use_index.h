@@ -87,7 +87,7 @@ bool use_keys_have(const char *keys, const char *key);
 /* The holder of a key: which directory of records, and the record's file. */
 #define USE_HOLDER_VOLUME 'v'
 #define USE_HOLDER_MOUNT 'm'
-#define USE_HOLDER_PROVISIONED 'p' /* whose entries are pool/record_find.h's */
+#define USE_HOLDER_PROVISIONED 'p' /* whose entries are pool/record.h's */
 
 /*
  * use_index_add() - ensure that the index has a record's keys; before the record is written. records: the state of any
@@ -106,7 +106,7 @@ int use_index_remove(const struct state *records, const char *keys, char sort, c
 
 /*
  * use_index_is_complete() - whether the index has had all records of these holders: those from before it had this
- * layout, too. If not, it answers no question about them; uses_complete() (state/uses.h) and pool/record_find.h
+ * layout, too. If not, it answers no question about them; uses_complete() (state/uses.h) and pool/record_find.c
  * make it so. dir_fd: as use_index_drop()'s.
  * use_index_set_complete() - say so. Returns 0 or negative errno.
  */

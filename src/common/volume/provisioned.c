@@ -8,7 +8,7 @@
 #include "block/lvm.h"
 #include "pool/pool.h"
 #include "pool/pool_count.h"
-#include "pool/record_find.h"
+#include "pool/record.h"
 #include "volume/kinds.h"
 
 /* Where the request names a pool, it must be the record's, and the disk there be named after the volume. */
