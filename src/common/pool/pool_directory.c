@@ -24,8 +24,6 @@
 #include "base/syscalls.h"
 #include "base/text.h"
 #include "pool/pool.h"
-#include "pool/pool_project.h"
-#include "pool/pool_trash.h"
 #include "state/volume_record.h"
 
 #define MODE_DEFAULT "0755"

@@ -20,9 +20,9 @@
 #include "base/text.h"
 #include "mount/nfs.h"
 #include "pool/pool.h"
+#include "pool/pool_directory.h"
 #include "pool/pool_implied.h"
 #include "pool/pool_nfs_share.h"
-#include "pool/pool_trash.h"
 #include "pool/record.h"
 #include "state/volume_record.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pool/pool_project.h"
+#include "pool/pool_directory.h"
 
 #include <stdio.h>
 #include <string.h>
