@@ -4,7 +4,6 @@
 #include "pool/pool_nfs_share.h"
 #include "provision/provision.h"
 #include "provision/reply.h"
-#include "provision/tool_main.h"
 
 static const struct program program = {
         .usage = { .name = "volume-delete",

@@ -2,7 +2,6 @@
 /* volume-expand REQUEST - let a volume grow, also while it is mounted. */
 #include "privileges/volume-expand.h"
 #include "provision/reply.h"
-#include "provision/tool_main.h"
 #include "volume/exec_helpers.h"
 #include "volume/expand_named.h"
 

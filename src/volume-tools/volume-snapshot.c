@@ -2,7 +2,6 @@
 /* volume-snapshot REQUEST - take a snapshot of a volume, or go back to one. */
 #include "privileges/volume-snapshot.h"
 #include "provision/reply.h"
-#include "provision/tool_main.h"
 #include "volume/exec_helpers.h"
 #include "volume/snapshot_named.h"
 

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/people.h"
 #include "base/schema.h"
+#include "process/program.h"
 #include "provision/request.h"
 
 /* provision_reply_failure() - the reply. Returns the program's exit status. */
@@ -35,5 +36,14 @@ extern const struct people_form provision_people_listed[];
 extern const struct people_form provision_people_capacity[];
 extern const struct people_form provision_people_expanded[];
 extern const struct people_form provision_people_snapshot[];
+
+/* ---- tool_main.c: the one body of the volume tools that act on a volume, from the request to the reply */
+
+/* What a tool does. Gives: ret_reply, owned by the caller. */
+typedef int provision_function(const struct provision_request *request, json_t **ret_reply, struct error *error);
+
+/* provision_tool_main() - one request, one reply. Returns the program's exit status. */
+int provision_tool_main(const struct program *program, enum provision_verb verb, provision_function *function, int argc,
+                        char **argv);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "provision/tool_main.h"
+#include "provision/reply.h"
 
 #include "base/reply.h"
-#include "provision/reply.h"
 
 int provision_tool_main(const struct program *program, enum provision_verb verb, provision_function *function, int argc,
                         char **argv)
