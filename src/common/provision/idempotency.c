@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "provision/idempotency.h"
+#include "provision/call.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -15,7 +15,6 @@
 #include "process/worker.h"
 #include "provision/call.h"
 #include "provision/cdi.h"
-#include "provision/idempotency.h"
 #include "provision/profile.h"
 #include "state/config.h"
 #include "state/state_dir.h"
