@@ -11,7 +11,6 @@
 #include "process/worker.h"
 #include "provision/cdi.h"
 #include "provision/provision.h"
-#include "reconcile/reconcile_round.h"
 #include "state/uses.h"
 #include "state/volume_record.h"
 #include "volume/snapshot_named.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "reconcile/reconcile_idle.h"
+#include "reconcile/reconcile.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "reconcile/reconcile_reply.h"
+#include "reconcile/reconcile.h"
 
 #include <limits.h>
 #include <stddef.h>

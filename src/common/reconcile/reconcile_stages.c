@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "reconcile/reconcile_round.h"
+#include "reconcile/reconcile.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "reconcile/reconcile_round.h"
+#include "reconcile/reconcile.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -10,7 +10,6 @@
 #include "mount/on_node.h"
 #include "process/log.h"
 #include "reconcile/kubelet.h"
-#include "reconcile/reconcile_idle.h"
 #include "volume/call.h"
 #include "volume/choose.h"
 #include "volume/mappable.h"
