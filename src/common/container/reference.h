@@ -27,7 +27,7 @@ struct container_reference {
         const char *proc_dir;      /* NULL: not by a directory in a procfs */
         pid_t or_pid;              /* if no container has this id: the process id that it looks like; 0: it does not */
         bool whole_id;             /* also with a runtime, CONTAINER_ID_SHORT_LENGTH characters of an id are needed */
-        const json_t *directories; /* of runtimes, besides the usual ones (state/named_container); NULL */
+        const json_t *directories; /* of runtimes, besides the usual ones (state/config); NULL */
         uint64_t start_time;       /* of the process, in clock ticks since boot; 0: any */
         const char *identity;      /* of container/identity.h, if whoever made the reference knows it; NULL */
         const char *known_as;      /* its id, for messages and records, if it is named by pid; NULL */

@@ -15,7 +15,6 @@
 #include "process/proc.h"
 #include "process/worker.h"
 #include "state/config.h"
-#include "state/named_container.h"
 #include "state/record_flat.h"
 #include "state/wish.h"
 

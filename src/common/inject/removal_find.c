@@ -14,7 +14,6 @@
 #include "mount/target.h"
 #include "process/proc.h"
 #include "state/config.h"
-#include "state/named_container.h"
 #include "state/uses.h"
 
 /* Whether this record is of a mount at the request's target: 1 and the mount is there, 0 and it is gone, or -ENOENT. */

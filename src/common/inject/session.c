@@ -18,7 +18,6 @@
 #include "process/sealed_child.h"
 #include "state/config.h"
 #include "state/mount_record.h"
-#include "state/named_container.h"
 
 void session_init(struct session *session, bool dry_run, const struct policy *policy, const char *created_root)
 {

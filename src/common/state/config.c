@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "container/container.h"
 #include "container/lookup.h"
 #include "state/call_counts.h"
 #include "state/file_key.h"
@@ -178,11 +179,23 @@ int config_state_dir(char *ret_dir, struct error *error)
         return r;
 }
 
-int config_runtimes(const json_t **ret_runtimes, struct error *error)
+/* "runtimes" of the file: for each runtime an array of state directories besides the usual ones. Borrowed; NULL: there is none. */
+static int config_runtimes(const json_t **ret_runtimes, struct error *error)
 {
         const json_t *file;
         int r = load_once(&file, error);
 
         *ret_runtimes = json_object_get(file, "runtimes");
         return r;
+}
+
+int named_container_pin(const struct container_reference *reference, struct container *ret_container,
+                        struct error *error)
+{
+        struct container_reference named = *reference;
+        int r = 0;
+
+        if (container_reference_is_named(reference))
+                r = config_runtimes(&named.directories, error);
+        return r < 0 ? r : container_pin(&named, ret_container, error);
 }

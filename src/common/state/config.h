@@ -15,6 +15,9 @@
 
 #include "base/error.h"
 
+struct container;           /* container/container.h */
+struct container_reference; /* container/reference.h */
+
 #define CONFIG_NODE_NAME_MAX 254 /* terminated; kubelet's names are DNS subdomains */
 
 struct config {
@@ -47,9 +50,10 @@ int config_load(struct config *ret_config, struct error *error);
 int config_state_dir(char *ret_dir, struct error *error);
 
 /*
- * config_runtimes() - "runtimes" of the file: for each runtime an array of state directories besides the usual ones.
- * Borrowed; NULL: there is none. Errors: as above.
+ * named_container_pin() - container_pin(), of a container as a request names it: looked up in the state directories that
+ * "runtimes" of the file adds, too. Errors: also those of config_load().
  */
-int config_runtimes(const json_t **ret_runtimes, struct error *error);
+int named_container_pin(const struct container_reference *reference, struct container *ret_container,
+                        struct error *error);
 
 #endif

@@ -16,7 +16,6 @@
 #include "inject/request/request_keys.h"
 #include "inject/request/source.h"
 #include "state/config.h"
-#include "state/named_container.h"
 
 #define KINDS_MAX 15
 
