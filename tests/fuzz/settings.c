@@ -2,10 +2,10 @@
 /* The administrator's files: config.json, policy.json, profiles.json and a pool's. The first byte chooses which. */
 #include "fuzz.h"
 
+#include "network/nfs_server.h"
 #include "provision/profile.h"
 #include "state/config.h"
 #include "state/policy.h"
-#include "state/policy_server.h"
 
 /* What a policy says of a server does not depend on how its address is written. */
 static void check_servers(const struct policy *policy)

@@ -8,7 +8,6 @@
 #include "mount/nfs.h"
 #include "mount/options.h"
 #include "state/policy.h"
-#include "state/policy_server.h"
 
 static const char *dir;
 static char path[96];

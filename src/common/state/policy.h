@@ -23,6 +23,8 @@
 #include "base/error.h"
 #include "mount/options.h"
 
+struct nfs_server_rule; /* network/nfs_server.h */
+
 struct policy {
         json_t *file;          /* the whole of it, parsed; owned */
         const json_t *section; /* NULL: nothing is allowed */
@@ -93,5 +95,20 @@ int policy_check_device(const struct policy *policy, const char *source, const c
 
 void policy_release(struct policy *policy);
 #define cleanup_policy __attribute__((cleanup(policy_release)))
+
+/* ---- policy_server.c: which NFS servers a policy allows, its key "nfsServers" */
+
+/*
+ * policy_server_check() - whether a host may be a server; what is not decided by its name is left to the rule.
+ *
+ * An address must match a pattern of addresses. A name that matches a pattern of names is allowed; the node looks it up.
+ * Any other name is allowed for those of its addresses that match a pattern of addresses. Without the key every host is
+ * allowed where open is set, else none.
+ *
+ * Gives:  ret_rule, for nfs_server_find(); it borrows the policy.
+ * Errors: EACCES.
+ */
+int policy_server_check(const struct policy *policy, const char *host, bool open, struct nfs_server_rule *ret_rule,
+                        struct error *error);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "state/policy_server.h"
+#include "state/policy.h"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -9,7 +9,6 @@
 #include "base/text.h"
 #include "network/address.h"
 #include "network/nfs_server.h"
-#include "state/policy.h"
 
 #define KEY "nfsServers"
 

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "mount/nfs.h"
 #include "pool/pool_nfs_share.h"
-#include "state/policy_server.h"
+#include "state/policy.h"
 #include "volume/call.h"
 #include "volume/kind.h"
 
