@@ -5,8 +5,8 @@
 
 #include "base/clock.h"
 #include "process/worker.h"
-#include "state/mount_guard.h"
 #include "state/mount_record.h"
+#include "state/uses.h"
 #include "state/wish.h"
 
 #define USE_MS 5000 /* for who uses one former volume */

@@ -13,7 +13,6 @@
 #include "mount/identity.h"
 #include "mount/in_container.h"
 #include "process/proc.h"
-#include "state/mount_guard.h"
 
 struct list {
         struct state volumes;

@@ -103,6 +103,13 @@ int uses_repair(const char *state_dir, struct error *error);
  */
 
 /*
+ * mount_guard_exists() - whether there is one, by the record of the mount: its own, or one of a mount that it was replacing.
+ * mount_guard_release() - loop_guard_release() of each; the first that does not return 0 is the last.
+ */
+bool mount_guard_exists(const struct mount_record *record);
+int mount_guard_release(const struct mount_record *record, struct error *error);
+
+/*
  * uses_release_ended() - write that out, detach the loop devices, and remove their records, before a device is given
  * on. A guard that a process still has open stays, and is a use (state/uses.h); so does one whose record is locked.
  *

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* uses_check.c - that nothing is in use, or who uses it, in words. */
+/* uses_check.c - that nothing is in use, or who uses it, in words; and the end of what ended containers left. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "state/mount_guard.h"
+#include "block/loop_guard.h"
 #include "state/mount_record.h"
 #include "state/uses.h"
 
@@ -87,6 +87,20 @@ int uses_check_none(const char *state_dir, const char *keys, const struct uses_e
         if (check.remedy == NULL)
                 return r;
         return fail_because(error, EBUSY, operation, subject, "in use by %s; %s", text, check.remedy);
+}
+
+bool mount_guard_exists(const struct mount_record *record)
+{
+        return (record->raw_source != 0 && loop_guard_exists(record->raw_device)) ||
+               (record->replaces_raw_source != 0 && loop_guard_exists(record->replaces_raw));
+}
+
+int mount_guard_release(const struct mount_record *record, struct error *error)
+{
+        uint64_t key = mount_record_guard_key(record);
+        int r = record->raw_source == 0 ? 0 : loop_guard_release(record->raw_device, key, error);
+
+        return r != 0 || record->replaces_raw_source == 0 ? r : loop_guard_release(record->replaces_raw, key, error);
 }
 
 struct release {
