@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "base/json_value.h"
 #include "base/reply.h"
-#include "base/words_form.h"
+#include "base/words.h"
 
 #define SIZE_PATTERN "^0*[1-9][0-9]*([kKmMgGtT]i?)?$"
 #define SHARE_PATTERN "^0*([1-9][0-9]*([kKmMgGtT]i?)?|([1-9][0-9]?|100)%)$"

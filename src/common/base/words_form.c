@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/words_form.h"
+#include "base/words.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/words_form.h"
+#include "base/words.h"
 
 #define WIDTH 80
 #define NAMES_MIN 8
