@@ -3,7 +3,6 @@
 #include "privileges/expandfs.h"
 #include "volume/exec_helpers.h"
 #include "volume/reply.h"
-#include "volume/verb_main.h"
 #include "volume/volume.h"
 
 static const struct program program = {

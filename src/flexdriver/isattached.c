@@ -2,7 +2,6 @@
 /* isattached JSON NODE - whether a volume is attached, by the kernel and not by its record. */
 #include "privileges/isattached.h"
 #include "volume/reply.h"
-#include "volume/verb_main.h"
 #include "volume/volume.h"
 
 static const struct program program = {

@@ -2,7 +2,6 @@
 /* unmountdevice DIR - unmount a volume from this node. */
 #include "privileges/unmountdevice.h"
 #include "volume/reply.h"
-#include "volume/verb_main.h"
 #include "volume/volume.h"
 
 static const struct program program = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "volume/verb_main.h"
+#include "volume/volume.h"
 
 #include "volume/reply.h"
 

@@ -5,6 +5,7 @@
 #ifndef FLEXGRAFT_VOLUME_VOLUME_H
 #define FLEXGRAFT_VOLUME_VOLUME_H
 
+#include "process/program.h"
 #include "volume/call.h"
 
 /*
@@ -67,5 +68,10 @@ int volume_expand(struct volume_call *call, struct error *error);
 
 /* volume_expand_fs() - grow the device, unless it is large enough, and the filesystem mounted on request->dir. */
 int volume_expand_fs(struct volume_call *call, struct error *error);
+
+/* ---- verb_main.c: the one body of the verbs that act on a volume */
+
+/* volume_verb_main() - one call, one reply. function: what the verb does, run by a worker. Returns the program's exit status. */
+int volume_verb_main(const struct program *program, enum verb verb, volume_function *function, int argc, char **argv);
 
 #endif
