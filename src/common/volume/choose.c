@@ -6,7 +6,6 @@
 
 #include "volume/access.h"
 #include "volume/kinds.h"
-#include "volume/known_kind.h"
 #include "volume/profiled.h"
 #include "volume/provisioned.h"
 #include "volume/same.h"

@@ -15,7 +15,6 @@
 #include "state/config.h"
 #include "state/volume_record.h"
 #include "volume/kinds.h"
-#include "volume/known_kind.h"
 #include "volume/pod_users.h"
 #include "volume/request.h"
 

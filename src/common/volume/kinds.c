@@ -9,6 +9,7 @@
 #include "base/failure.h"
 #include "base/text.h"
 #include "pool/pool_kind.h"
+#include "pool/record.h"
 
 #define KUBELET_PREFIX "kubernetes.io/" /* it adds such options itself, and newer ones may add more */
 #define OPTION_LIST_SIZE 384
@@ -101,6 +102,27 @@ const struct volume_kind *volume_kind_guess(const struct volume_request *request
                 if (volume_kinds[i]->guess != NULL && volume_kinds[i]->guess(request))
                         return volume_kinds[i];
         return NULL;
+}
+
+/* What volume-create made under this name. */
+static const struct volume_kind *kind_of_provisioned(const char *state_dir, const char *name)
+{
+        cleanup_provision_record struct provision_record made = {};
+        const struct volume_kind *kind;
+        struct error ignored; /* provisioned_apply() meets it again */
+
+        if (provision_record_find(state_dir, name, &made, &ignored) < 0)
+                return NULL;
+        kind = volume_kind_find(made.pool_type);
+        return kind != NULL && kind->pool_types != NULL ? kind : NULL;
+}
+
+const struct volume_kind *volume_kind_known(const char *state_dir, const char *of_record,
+                                            const struct volume_kind *of_driver, const char *name)
+{
+        const struct volume_kind *kind = of_record != NULL ? volume_kind_find(of_record) : NULL;
+
+        return kind != NULL ? kind : of_driver != NULL ? of_driver : kind_of_provisioned(state_dir, name);
 }
 
 int volume_kind_wrapper(const struct volume_request *request, const struct volume_kind *kind,

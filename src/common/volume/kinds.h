@@ -32,6 +32,13 @@ int volume_kind_requested(const struct volume_request *request, const struct vol
 const struct volume_kind *volume_kind_guess(const struct volume_request *request);
 
 /*
+ * volume_kind_known() - the kind of a volume whose options do not say it: the record's (of_record, its word; NULL: there is
+ * no record), else the driver's, else that of what volume-create made under this name. NULL: none of them knows.
+ */
+const struct volume_kind *volume_kind_known(const char *state_dir, const char *of_record,
+                                            const struct volume_kind *of_driver, const char *name);
+
+/*
  * volume_kind_wrapper() - the kind that wraps this one, as the options say. Gives NULL for none, and for a
  * kind whose make() asks itself.
  *
