@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "volume/access.h"
+#include "volume/provisioned.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +9,6 @@
 #include "mount/identity.h"
 #include "state/access.h"
 #include "state/use_index.h"
-#include "volume/provisioned.h"
 #include "volume/used.h"
 
 int volume_access_apply(struct volume_call *call, struct error *error)

@@ -6,13 +6,11 @@
 #include <strings.h>
 
 #include "process/log.h"
-#include "volume/access.h"
 #include "volume/choose.h"
 #include "volume/device_filesystem.h"
 #include "volume/mount_dir.h"
 #include "volume/named_stage.h"
 #include "volume/pod_device.h"
-#include "volume/profiled.h"
 #include "volume/provisioned.h"
 #include "volume/same.h"
 #include "volume/sighting.h"

@@ -19,7 +19,6 @@
 #include "provision/provision.h"
 #include "state/access.h"
 #include "state/use_index.h"
-#include "volume/access.h"
 #include "volume/choose.h"
 #include "volume/exec_helpers.h"
 #include "volume/kata_image.h"

@@ -4,9 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "volume/access.h"
 #include "volume/kinds.h"
-#include "volume/profiled.h"
 #include "volume/provisioned.h"
 #include "volume/same.h"
 

@@ -21,7 +21,6 @@
 #include "volume/call.h"
 #include "volume/device_filesystem.h"
 #include "volume/kinds.h"
-#include "volume/profiled.h"
 #include "volume/provisioned.h"
 #include "volume/volume.h"
 

@@ -18,7 +18,7 @@
 #include "mount/identity.h"
 #include "mount/mountinfo.h"
 #include "mount/on_node.h"
-#include "volume/access.h"
+#include "volume/provisioned.h"
 
 /* stat(2) gives an anonymous device number for btrfs; mountinfo names the device. */
 static bool source_is(const struct mount_seen *seen, int fd, const char *device)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "volume/profiled.h"
+#include "volume/provisioned.h"
 
 #include <errno.h>
 #include <stddef.h>

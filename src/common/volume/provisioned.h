@@ -82,4 +82,29 @@ bool provisioned_is_by_name(const struct volume_call *call);
 /* provisioned_apply() - both, where provisioned_is_by_name(). Needs call->kind. */
 int provisioned_apply(struct volume_call *call, struct error *error);
 
+/* ---- access.c: the access mode of a volume (state/access.h), which its profile gave it, or the request has */
+
+/* volume_access_apply() - take over the mode that volume-create recorded, or that of the request where the former allows
+ * all: a volume for reading is read-only from here on. */
+int volume_access_apply(struct volume_call *call, struct error *error);
+
+/* volume_access_check() - that the directory of the request may have it besides its other uses. The record has been
+ * written. Errors: EBUSY. */
+int volume_access_check(struct volume_call *call, struct error *error);
+
+/* ---- profiled.c: the option "profile" of volumes that outlive a pod: the profile that volume-create made them with */
+
+/*
+ * profiled_ensure() - that the volume is of the profile that the options name, if any. A loop volume that is not there yet is
+ * made, as volume-create makes it; those of other kinds volume-create must have made before.
+ *
+ * When:    before provisioned_hold(): volume-create takes the same lock.
+ * Errors:  EINVAL it is of another profile, or the options contradict each other; ENOENT it is not there; those of
+ *          provision_make().
+ */
+int profiled_ensure(struct volume_call *call, struct error *error);
+
+/* profiled_tell() - add to the answer that the file of profiles was rejected. problem: provision_make()'s; "": it was not. */
+void profiled_tell(struct volume_call *call, const char *problem);
+
 #endif
