@@ -3,7 +3,7 @@
 #include "privileges/volume-expand.h"
 #include "provision/reply.h"
 #include "volume/exec_helpers.h"
-#include "volume/expand_named.h"
+#include "volume/tools.h"
 
 static const struct program program = {
         .usage = { .name = "volume-expand",

@@ -7,8 +7,7 @@
 #include "process/program.h"
 #include "provision/provision.h"
 #include "provision/reply.h"
-#include "volume/health.h"
-#include "volume/metrics.h"
+#include "volume/tools.h"
 
 static const char *const formats[] = { "prometheus", "json", NULL };
 static const char *format;

@@ -3,7 +3,7 @@
 #include "privileges/volume-snapshot.h"
 #include "provision/reply.h"
 #include "volume/exec_helpers.h"
-#include "volume/snapshot_named.h"
+#include "volume/tools.h"
 
 static const struct program program = {
         .usage = { .name = "volume-snapshot",

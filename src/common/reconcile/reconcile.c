@@ -13,7 +13,7 @@
 #include "provision/provision.h"
 #include "state/uses.h"
 #include "state/volume_record.h"
-#include "volume/snapshot_named.h"
+#include "volume/tools.h"
 
 #define RUN_SECONDS 600
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "volume/snapshot_named.h"
+#include "volume/tools.h"
 
 #include <errno.h>
 #include <fcntl.h>
