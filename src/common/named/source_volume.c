@@ -32,7 +32,6 @@
 #include "state/use_index.h"
 #include "volume/by_name.h"
 #include "volume/exec_helpers.h"
-#include "volume/named_policy.h"
 #include "volume/named_stage.h"
 
 #define OPEN_TEXT "lock the volume and read its records"

@@ -24,7 +24,6 @@
 #include "volume/kata_image.h"
 #include "volume/kinds.h"
 #include "volume/mount_dir.h"
-#include "volume/named_policy.h"
 #include "volume/named_stage.h"
 #include "volume/pod_device.h"
 #include "volume/provisioned.h"

@@ -92,4 +92,16 @@ unsigned volume_by_name_runs(const char *name, bool *ret_apart);
 /* volume_by_name_release() - give the lock back, also one that a call which was killed had; again does nothing. */
 void volume_by_name_release(struct volume_by_name *volume);
 
+/* ---- named_policy.c: which volumes by name policy.json lets annotations of containers ask for: "volumeNames" and "pools" */
+
+/*
+ * named_policy_check() - before anything is held: the name, the pool of the volume if there is one, and with create the
+ * pool that a missing one is made in, which the request must name. Errors: EACCES.
+ */
+int named_policy_check(const struct policy *policy, const char *name, bool create, const char *create_pool,
+                       struct error *error);
+
+/* named_policy_check_pool() - again, of the volume whose lock is held: it may have been made anew. Errors: EACCES. */
+int named_policy_check_pool(const struct policy *policy, const char *pool, struct error *error);
+
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "volume/named_policy.h"
+#include "volume/by_name.h"
 
 #include <errno.h>
 #include <limits.h>
