@@ -158,10 +158,34 @@ static void end_closer(int pidfd)
         }
 }
 
+/*
+ * No forcer needs them: the process that closes them has them together with the keeper, which closes none. A flush of a FUSE
+ * filesystem's file cannot be killed: it is left to wait alone.
+ */
+static _Noreturn void close_apart(void)
+{
+        const int pid = split(&shared->closer_pidfd);
+
+        if (pid == 0) {
+                (void)prctl(PR_SET_NAME, "remap-closer", 0, 0, 0); /* as above */
+                keep_descriptor(shared->closer_pidfd);
+                close_ours();
+                (void)close(FD_ROOT);
+                _exit(EXIT_SUCCESS);
+        }
+        if (pid > 0)
+                end_closer(shared->closer_pidfd);
+        (void)close(FD_LOCK); /* of no file's */
+        _exit(pid < 0 ? EXIT_FAILURE : EXIT_SUCCESS);
+}
+
 _Noreturn void ending_close(void)
 {
-        int closer = begin_closer();
+        int closer;
 
+        if (!shared->nfs)
+                close_apart();
+        closer = begin_closer();
         if (closer < 0)
                 _exit(EXIT_FAILURE);
         close_ours();
@@ -173,11 +197,19 @@ _Noreturn void ending_close(void)
                 _exit(EXIT_SUCCESS);
         end_closer(closer);
         /* the end of the mount, with the last descriptor of it, may wait for the server as well */
-        closer = shared->network ? begin_closer() : -1;
+        closer = begin_closer();
         if (closer >= 0) {
                 (void)close(FD_ROOT);
                 __atomic_store_n(&shared->keeper_closed, true, __ATOMIC_RELEASE);
                 end_closer(closer);
         }
+        _exit(EXIT_SUCCESS);
+}
+
+void ending_leave(void)
+{
+        if (shared->nfs)
+                return;
+        (void)close(FD_LOCK); /* as above */
         _exit(EXIT_SUCCESS);
 }

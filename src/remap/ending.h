@@ -25,4 +25,10 @@ bool ending_forces(void);
  */
 _Noreturn void ending_close(void);
 
+/*
+ * ending_leave() - exit, and leave all that is open to the daemon, which has not ended though it was killed, but for the
+ * lock. Of NFS it returns: what waits there is ended by ending_force().
+ */
+void ending_leave(void);
+
 #endif

@@ -43,6 +43,8 @@
 
 #define LOOK_MS 2000    /* how often the keeper checks whether the container is ending */
 #define LOOKS_ENDING 60 /* so many times: a server may have much to write */
+#define LOOKS_OVER 10   /* and this many when the mount is over: nothing waits for what the daemon does */
+#define KILLED_MS 2000  /* until a killed daemon has ended, or an answer that it waits for is given */
 #define SOON_MS 200     /* after a daemon that lived shorter, wait before the next */
 
 static const char help[] = "Usage: remap-daemon serve | serve-mappable | take-over | --help | --version\n"
@@ -127,16 +129,18 @@ static _Noreturn void serve(void)
         _exit(r < 0 ? EXIT_FAILURE : EXIT_SUCCESS);
 }
 
-/* Wait until the daemon has ended. True: it must be killed, so that the container can end. */
+/* Wait until the daemon has ended. True: it must be killed, so that the container, or what serves the mount, can end. */
 static bool wait_for_daemon(void)
 {
         struct pollfd daemon[] = { { .fd = shared->daemon_pidfd, .events = POLLIN },
                                    { .fd = FD_ORDERS, .events = POLLIN } };
         int looks = 0;
+        int looks_over = 0;
 
         for (;;) {
                 int events = poll(daemon, 2, LOOK_MS);
                 bool ending = false;
+                bool over = false;
 
                 if (events > 0 && daemon[0].revents != 0)
                         return false;
@@ -145,20 +149,43 @@ static bool wait_for_daemon(void)
                 if (events > 0)
                         continue;
                 ending = alive_container_is_ending();
+                over = alive_mount_is_over();
                 looks = ending ? looks + 1 : 0;
-                if (ending || alive_mount_is_over())
+                looks_over = over && !shared->nfs ? looks_over + 1 : 0; /* NFS: see ending_force() */
+                if (ending || over)
                         ending_force();
-                if (looks > LOOKS_ENDING)
+                if (looks > LOOKS_ENDING || looks_over > LOOKS_OVER)
                         return true;
-                if (!alive_mount_is_over() && alive_daemon_is_stuck())
+                if (!over && alive_daemon_is_stuck())
                         return false;
         }
+}
+
+/* Whether it ends soon, after it was killed, or had nothing more to serve. */
+static bool daemon_has_ended(void)
+{
+        return poll(&(struct pollfd){ .fd = shared->daemon_pidfd, .events = POLLIN }, 1, KILLED_MS) != 0;
+}
+
+/*
+ * One that waits in the kernel for a server that does not answer, as that of a FUSE filesystem of the container's own does
+ * not, cannot be killed. Nothing else waits for it then: it is left, and what it has open with it.
+ */
+static _Noreturn void end(void)
+{
+        bool ended = daemon_has_ended();
+
+        heir_daemon_ended();
+        (void)close(FD_FUSE); /* the last of it: what waits for an answer from here gets an error */
+        if (!ended && !daemon_has_ended())
+                ending_leave();
+        ending_close();
 }
 
 /* The keeper has one thread, and does not read what a container writes. */
 static _Noreturn void keep(void)
 {
-        siginfo_t end;
+        siginfo_t info;
 
         be_called("remap-keeper");
         heir_forget();
@@ -183,13 +210,12 @@ static _Noreturn void keep(void)
                 over = wait_for_daemon();
                 if (over)
                         (void)syscall(SYS_pidfd_send_signal, shared->daemon_pidfd, SIGKILL, NULL, 0);
+                if (over || alive_mount_is_over() || !shared->served)
+                        end();
                 /* fails if it is not this keeper's child */
-                (void)waitid(P_PIDFD, (id_t)shared->daemon_pidfd, &end,
-                             WEXITED | (alive_mount_is_over() ? 0 : WNOHANG));
+                (void)waitid(P_PIDFD, (id_t)shared->daemon_pidfd, &info, WEXITED | WNOHANG);
                 fd_close(&shared->daemon_pidfd);
                 heir_daemon_ended();
-                if (over || alive_mount_is_over() || !shared->served)
-                        ending_close(); /* including the last descriptor of /dev/fuse */
                 if (clock_now_ms() - since_ms < SOON_MS && ++shared->short_lives > 3)
                         (void)poll(NULL, 0, SOON_MS);
                 else if (clock_now_ms() - since_ms >= SOON_MS)

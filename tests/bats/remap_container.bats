@@ -598,6 +598,58 @@ with_links() {
         is "$(in_a sh -c 'getfacl -cnp /share/made/* | grep ^user:[0-9] | sort -u')" user:9:rwx
 }
 
+# with_server DIR: it has a FUSE server, and its root directory is an overlay.
+with_server() {
+        install -m 0755 "$FLEXGRAFT_TOOLS/server-fuse" "$1/bin/"
+        on_overlay "$1"
+}
+
+# serve_of_a_server: B has at /data what is in A an overlay over a FUSE filesystem of A's own, whose SERVER is stopped when a process of B has
+# the file there open, until it is told something. OF_SERVER and OF_DAEMON: what the kernel says of both connections.
+serve_of_a_server() {
+        local connections=$BATS_TEST_TMPDIR/connections
+        remap_container plain 100000 with_server
+        A=$CONTAINER_PID
+        remap_container plain 200000
+        B=$CONTAINER_PID
+        in_a sh -c 'mkdir /share /behind /tmp/files /tmp/upper /tmp/work && echo text >/tmp/files/file && chown 65534:65534 /tmp/files/file && server-fuse /tmp/files /behind &&
+                mount -t overlay -o lowerdir=/behind,upperdir=/tmp/upper,workdir=/tmp/work overlay /share'
+        SERVER=$(pgrep --ns "$A" --nslist mnt -x server-fuse)
+        serve_c2c /share /data
+        mkdir "$connections"
+        mount -t fusectl fusectl "$connections"
+        OF_SERVER=$connections/$(in_a stat -c %d /behind)
+        OF_DAEMON=$connections/$(in_b stat -c %d /data)
+        talk python3 -uc 'file = open("/data/file"); print("ready"); input()'
+        kill -STOP "$SERVER"
+}
+
+is_asked() {
+        (($(<"$1/waiting") > 0))
+}
+
+@test "the keeper of a mount that is removed does not wait for a daemon that a container's FUSE server never answers" {
+        local keeper
+        serve_of_a_server
+        the_remap_process remap-keeper
+        keeper=$REPLY
+        tell go
+        # the kernel has said that nobody has the file open any more, and the daemon closes it
+        wait_until 10 is_asked "$OF_SERVER"
+        helper mount-remove "$(remove_request /data)"
+        assert_success
+        wait_until 60 process_is_gone "$keeper"
+        kill -CONT "$SERVER"
+        remap_processes_end
+}
+
+@test "the keeper of a mount that is aborted does not wait for the files that were open of a container's FUSE server that hangs" {
+        serve_of_a_server
+        echo 1 >"$OF_DAEMON/abort"
+        wait_until 60 processes_are_gone "${remap_pids[@]}"
+        kill -CONT "$SERVER"
+}
+
 @test "owners agree after an upgrade of what serves them" {
         start_overlay_and_plain
         upgrade_setup
