@@ -105,6 +105,23 @@ on_server() {
         is "$(json_field .error.hint)" "the host answers, but no NFS server listens on that port (option port=)"
 }
 
+@test "volume-delete asks no server whether a volume that a pod of the node has may be deleted" {
+        NFS_ADDRESS=127.0.0.1 nfs_pool '"mountOptions": ["port=1"]'
+        created '{"name": "data", "size": "1m"}'
+        jq -c '.pool = "share" | .type = "nfs" | .id = "data"' "$STATE_DIR/provisioned/data.json" >"$BATS_TEST_TMPDIR/record"
+        cp "$BATS_TEST_TMPDIR/record" "$STATE_DIR/provisioned/data.json"
+        SPECS[data]=$(spec data type=tmpfs size=1m)
+        make_dir "$(pod_dir data)"
+        call mount "$(pod_dir data)" "$(publish_spec data "$POD")"
+        assert_success
+        remove '{"name": "data"}'
+        refused EBUSY "$(pod_dir data)"
+        kubelet_unpublish data
+        remove '{"name": "data"}'
+        refused ECONNREFUSED
+        is "$(provisioned)" data.json
+}
+
 # bats test_tags=kernel,nfs
 @test "a volume is a directory of the share, with the mode of the pool, deleted with its content" {
         with_server

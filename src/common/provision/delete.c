@@ -69,8 +69,12 @@ static int find_unused(const struct provision_call *call, const struct provision
 {
         struct pool_item item;
         int other = 0;
-        int r = call->kind->look(&call->config, &call->pool, record->id, &item, error);
+        /* before the server, which may not answer, and again after it, which may take long */
+        int r = call->kind->remote ? check_unpublished(call, record->name, error) : 0;
 
+        if (r < 0)
+                return r;
+        r = call->kind->look(&call->config, &call->pool, record->id, &item, error);
         if (r == 0 && (other = provision_call_is_volume(record, &item) ? is_of_another(call, record, error) : 1) < 0)
                 return other;
         if (other > 0) {
