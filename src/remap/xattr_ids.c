@@ -6,7 +6,6 @@
 #include <linux/capability.h>
 #include <linux/posix_acl.h>
 #include <linux/posix_acl_xattr.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -107,7 +106,7 @@ static bool is_list(const char *name)
         return strncmp(name, "system.posix_acl_", strlen("system.posix_acl_")) == 0;
 }
 
-static bool is_capability(const char *name)
+bool xattr_ids_are_capabilities(const char *name)
 {
         return strcmp(name, "security.capability") == 0;
 }
@@ -117,13 +116,13 @@ int xattr_ids_take(const char *name, char *value, size_t size)
         _Static_assert(XATTR_CAPS_SZ_3 - XATTR_CAPS_SZ_2 == XATTR_IDS_GROWTH, "a value becomes so much longer");
         if (source_ids_differ() && is_list(name))
                 return change_list(value, size, take);
-        return source_ids_differ() && is_capability(name) ? take_capabilities(value, size) : (int)size;
+        return source_ids_differ() && xattr_ids_are_capabilities(name) ? take_capabilities(value, size) : (int)size;
 }
 
 void xattr_ids_show(const char *name, char *value, size_t size)
 {
         if (source_ids_differ() && is_list(name))
                 (void)change_list(value, size, show);
-        else if (source_ids_differ() && is_capability(name))
+        else if (source_ids_differ() && xattr_ids_are_capabilities(name))
                 show_capabilities(value, size);
 }

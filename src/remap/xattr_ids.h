@@ -6,9 +6,13 @@
 #ifndef FLEXGRAFT_REMAP_XATTR_IDS_H
 #define FLEXGRAFT_REMAP_XATTR_IDS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define XATTR_IDS_GROWTH 4 /* bytes that a value may be longer at the source */
+
+/* xattr_ids_are_capabilities() - whether an attribute holds a file's capabilities. */
+bool xattr_ids_are_capabilities(const char *name);
 
 /*
  * xattr_ids_take() - a value that is to be set, in place; the memory is XATTR_IDS_GROWTH bytes longer. Capabilities that are

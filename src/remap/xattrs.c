@@ -13,11 +13,6 @@
 
 #define XATTR_MAX ((size_t)64 * 1024)
 
-static bool is_capability(const char *name)
-{
-        return strcmp(name, "security.capability") == 0;
-}
-
 static bool passes(const char *name)
 {
         static const char *const exact[] = { "system.posix_acl_access", "system.posix_acl_default", "system.nfs4_acl",
@@ -28,7 +23,7 @@ static bool passes(const char *name)
         for (size_t i = 0; i < (shared->mappable || source_ids_differ() ? 2 : sizeof exact / sizeof exact[0]); i++)
                 if (strcmp(name, exact[i]) == 0)
                         return true;
-        return strncmp(name, "user.", 5) == 0 || (!shared->network && is_capability(name));
+        return strncmp(name, "user.", 5) == 0 || (!shared->network && xattr_ids_are_capabilities(name));
 }
 
 /*
@@ -39,7 +34,7 @@ static bool passes(const char *name)
  */
 static int check_capability(fuse_req_t request, fuse_ino_t number, const char *name, size_t size, int fd)
 {
-        if (!is_capability(name))
+        if (!xattr_ids_are_capabilities(name))
                 return 0;
         return size > 0 ? operation_has_owner(request, nodes_get(number), fd, RIGHTS_OF_ROOT) : -EPERM;
 }
