@@ -251,33 +251,8 @@ except PermissionError: print("refused")'
         MAP_OF_B='0 200000 1000' start_overlay_and_plain
         serve_c2c /share /data
         in_a mkdir -m 0777 /share/all
-        background "${ENTER[@]}" /usr/bin/python3 -c 'import os, sys
-while True:
-    try:
-        fd = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT, 0o600)
-        os.write(fd, b"x")
-        os.close(fd)
-        os.unlink(sys.argv[1])
-    except (PermissionError, FileNotFoundError): pass
-    except OSError as error:
-        if error.errno != 116: raise # ESTALE, twice in a row' /data/all/x
-        wait_until 10 is_made "/proc/$A/root/share/all/x"
-        of_a 2000 /usr/bin/python3 -c 'import os, sys
-made = 0
-while made < 3000:
-    try: fd = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError: continue
-    made += 1
-    for _ in range(20): os.stat(fd)
-    if os.fstat(fd).st_size: sys.exit(f"root of the other container wrote to it, after {made}")
-    os.close(fd)
-    try: os.unlink(sys.argv[1])
-    except FileNotFoundError: pass' /share/all/x
-        kill -0 "$BACKGROUND_PID"
-}
-
-is_made() {
-        [[ -e $1 ]]
+        creates_again_and_again /data/all/x "/proc/$A/root/share/all/x" "${ENTER[@]}"
+        writes_alone /share/all/x of_a 2000
 }
 
 # with_links DIR: /share there has two files with two names each, one of which will be in the lower layer.

@@ -246,6 +246,40 @@ only_remap() {
         [[ $IDS == remap ]] || skip "it is about ids: remap"
 }
 
+# ---- one name, in what is served and at its source
+
+# creates_again_and_again FILE SOURCE COMMAND...: COMMAND is of one who may create FILE, and not open another's; FILE is created, written to and
+# unlinked in the background. SOURCE: the same file, on the node.
+creates_again_and_again() {
+        background "${@:3}" /usr/bin/python3 -c 'import os, sys
+while True:
+    try:
+        fd = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT, 0o600)
+        os.write(fd, b"x")
+        os.close(fd)
+        os.unlink(sys.argv[1])
+    except (PermissionError, FileNotFoundError): pass
+    except OSError as error:
+        if error.errno != 116: raise # ESTALE, twice in a row' "$1"
+        wait_until 10 test -e "$2"
+}
+
+# writes_alone FILE COMMAND...: makes that file 3,000 times meanwhile, by COMMAND, and the other never writes to one that is made here.
+writes_alone() {
+        "${@:2}" /usr/bin/python3 -c 'import os, sys
+made = 0
+while made < 3000:
+    try: fd = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError: continue
+    made += 1
+    for _ in range(20): os.stat(fd)
+    if os.fstat(fd).st_size: sys.exit(f"the other wrote to it, after {made}")
+    os.close(fd)
+    try: os.unlink(sys.argv[1])
+    except FileNotFoundError: pass' "$1"
+        kill -0 "$BACKGROUND_PID"
+}
+
 # ---- locks
 
 LOCKS=(posix ofd flock)

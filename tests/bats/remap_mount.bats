@@ -311,34 +311,8 @@ for line in sys.stdin:
         local dir=$BATS_TEST_TMPDIR/tmpfs
         mkdir -m 0777 "$dir/all" # not sticky: there fs.protected_regular would refuse it, too
         serve "$dir"
-        setpriv --reuid 1000 --regid 1000 --clear-groups /usr/bin/python3 -c 'import os, sys
-while True:
-    try:
-        fd = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT, 0o600)
-        os.write(fd, b"x")
-        os.close(fd)
-        os.unlink(sys.argv[1])
-    except (PermissionError, FileNotFoundError): pass
-    except OSError as error:
-        if error.errno != 116: raise # ESTALE, twice in a row' "$SERVED/all/x" 3>&- &
-        bed_pids+=($!)
-        wait_until 10 is_made "$dir/all/x"
-        /usr/bin/python3 -c 'import os, sys
-made = 0
-while made < 3000:
-    try: fd = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError: continue
-    made += 1
-    for _ in range(20): os.stat(sys.argv[1])
-    if os.fstat(fd).st_size: sys.exit(f"root has a file that another wrote to, after {made}")
-    os.close(fd)
-    try: os.unlink(sys.argv[1])
-    except FileNotFoundError: pass' "$dir/all/x"
-        kill -0 "${bed_pids[-1]}"
-}
-
-is_made() {
-        [[ -e $1 ]]
+        creates_again_and_again "$SERVED/all/x" "$dir/all/x" setpriv --reuid 1000 --regid 1000 --clear-groups
+        writes_alone "$dir/all/x"
 }
 
 # mapped SOURCE BASE: an entry of "mounts", which the runtime id-maps.
