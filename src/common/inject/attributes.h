@@ -42,7 +42,8 @@ int attributes_check_served(const struct injection *injection, int fd, struct er
 /*
  * attributes_remap() - start remap-daemon for mount_fd, which becomes the daemon's FUSE mount, its attributes not set
  * yet. ids: see struct remap_source. Sets id_mapping and the daemon's pid and key in the record. Errors: EOPNOTSUPP it is
- * neither a directory nor a regular file; those of attributes_check_served(), unless "ids" is "remap".
+ * neither a directory nor a regular file; those of attributes_check_served(), unless "ids" is "remap" and the source is
+ * the node's.
  */
 int attributes_remap(struct injection *injection, const struct id_maps *ids, struct error *error);
 

@@ -10,7 +10,6 @@
 
 #include "base/fd.h"
 #include "base/hash.h"
-#include "base/json_value.h"
 #include "base/node_path.h"
 #include "base/syscalls.h"
 #include "base/text.h"
@@ -401,9 +400,7 @@ static int serve(struct injection *injection, struct error *error)
                                                           /* user_ns_fd= */ -1, error);
         if (injection->mount_fd < 0)
                 return injection->mount_fd;
-        /* of what is served, whatever is at the path by now */
-        if ((r = attributes_check_served(injection, injection->mount_fd, error)) < 0)
-                return r;
+        /* of what is served, as attributes_remap() also looks at it, whatever is at the path by now */
         if (authority_is_9p_of(injection->mount_fd, injection->from->proc_fd))
                 return injection_fail_ids(injection, "\"remap\" is not for a 9p filesystem of another container",
                                           error);
@@ -496,16 +493,6 @@ static const struct hint hints[] = {
         {},
 };
 
-/* Below a directory of a container there may be kernel filesystems, which the daemon would open with the node's rights. */
-static int check(struct request *request, struct error *error)
-{
-        if (request->ids == IDS_REMAP && (request->recursive || request->options.recursive))
-                return json_value_refuse(error, "recursive",
-                                         "is not for \"remap\", which takes none of the mounts below the source along; "
-                                         "mount each by a request of its own");
-        return 0;
-}
-
 const struct source_kind source_container = {
         .word = "container-to-container",
         .needs = NEED(USER_NAMESPACES),
@@ -518,7 +505,6 @@ const struct source_kind source_container = {
         .open_text = "open the source beneath the other container's root", /* openat2 */
         .make_text = SOURCE_CLONES,                                        /* mkdirat; open_tree; unshare, move_mount */
         .hints = hints,
-        .check = check,
         .check_policy = check_policy,
         .open = open_source,
         .make = make_clone,

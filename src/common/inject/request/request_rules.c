@@ -41,6 +41,15 @@ static int check_persist(struct request *request, struct error *error)
         return 0;
 }
 
+/*
+ * The daemon opens what is below with the node's rights. Root says so for directories of the node, by "ids", and for none of
+ * a container, whose mounts are not root's work.
+ */
+static bool remaps_one_mount(const struct request *request)
+{
+        return request->fallback == FALLBACK_REMAP || (request->ids == IDS_REMAP && request->source_kind->of_container);
+}
+
 /* What can be said only once every key is known. Also fills in what follows from them. */
 int request_rules_apply(struct request *request, struct error *error)
 {
@@ -55,11 +64,10 @@ int request_rules_apply(struct request *request, struct error *error)
                 return json_value_refuse(
                         error, "fallback",
                         "\"remap\" is for \"ids\": \"auto\": any other way is taken, or the call fails");
-        if (request->fallback == FALLBACK_REMAP && (request->recursive || request->options.recursive))
-                return json_value_refuse(
-                        error, "recursive",
-                        "is not for \"fallback\": \"remap\": the mounts below the source may be of the "
-                        "kernel (proc, sysfs); mount each by a request of its own");
+        if ((request->recursive || request->options.recursive) && remaps_one_mount(request))
+                return json_value_refuse(error, "recursive",
+                                         "is not for \"remap\" here: the mounts below the source may be of the kernel "
+                                         "(proc, sysfs); mount each by a request of its own");
         if (kind->clones && request->options.fs_count > 0)
                 return fail_because(error, EINVAL, OPERATION_PARSE, "options",
                                     "options: \"%.*s\" is an option of a filesystem, and a bind mounts none",
