@@ -3,10 +3,12 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/xattr.h>
 
 #include "caller.h"
+#include "request.h"
 
 /* Linux 6.9 */
 struct backing_map {
@@ -18,10 +20,14 @@ struct backing_map {
 #define BACKING_CLOSE _IOW(229, 2, uint32_t)
 
 static pthread_mutex_t backing_mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t answered = PTHREAD_COND_INITIALIZER;
+static int asked[THREADS_MAX]; /* the open file that the thread of each slot asks, without the mutex; 0: none */
 
 void passthrough_begin(void)
 {
         backing_mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+        answered = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+        (void)memset(asked, 0, sizeof asked);
 }
 
 /* With the mutex held, or of a node that nothing uses. */
@@ -84,28 +90,49 @@ int passthrough_open(struct node *node, int fd)
         return backing;
 }
 
+/* With the mutex held. */
+static bool is_asked(int fd)
+{
+        for (size_t i = 0; i < THREADS_MAX; i++)
+                if (asked[i] == fd)
+                        return true;
+        return false;
+}
+
 void passthrough_close(struct node *node, int fd)
 {
         (void)pthread_mutex_lock(&backing_mutex);
         if (node->opened == fd)
                 node->opened = 0;
+        while (is_asked(fd)) /* and by nobody from now on */
+                (void)pthread_cond_wait(&answered, &backing_mutex);
         if (node->opens > 0 && --node->opens == 0 && !node->backing_kept)
                 end(node);
         (void)pthread_mutex_unlock(&backing_mutex);
 }
 
+/* Without the mutex, as the file may be a server's below an overlay, which need not answer; so it is noted, not to be closed. */
 bool passthrough_get_xattr(const struct node *node, const char *name, char *ret_value, size_t size, ssize_t *ret_length)
 {
-        bool opened;
+        const int slot = request_slot();
+        int failure;
+        int fd;
 
-        if (!shared->passthrough)
+        if (!shared->passthrough || slot < 0)
                 return false;
-        (void)pthread_mutex_lock(&backing_mutex); /* it is not closed meanwhile */
-        opened = node->opened != 0;
-        if (opened)
-                *ret_length = fgetxattr(node->opened, name, ret_value, size);
+        (void)pthread_mutex_lock(&backing_mutex);
+        fd = asked[slot] = node->opened;
         (void)pthread_mutex_unlock(&backing_mutex);
-        return opened;
+        if (fd == 0)
+                return false;
+        *ret_length = fgetxattr(fd, name, ret_value, size);
+        failure = errno;
+        (void)pthread_mutex_lock(&backing_mutex);
+        asked[slot] = 0;
+        (void)pthread_cond_broadcast(&answered);
+        (void)pthread_mutex_unlock(&backing_mutex);
+        errno = failure;
+        return true;
 }
 
 void passthrough_forget(struct node *node)

@@ -579,8 +579,8 @@ with_server() {
         on_overlay "$1"
 }
 
-# serve_of_a_server: B has at /data what is in A an overlay over a FUSE filesystem of A's own, whose SERVER is stopped when a process of B has
-# the file there open, until it is told something. OF_SERVER and OF_DAEMON: what the kernel says of both connections.
+# serve_of_a_server: B has at /data what is in A an overlay over a FUSE filesystem of A's own; SERVER is the pid of its server. A process of B has
+# /data/file open until it is told something; other is in the upper layer. OF_SERVER and OF_DAEMON: what the kernel says of both connections.
 serve_of_a_server() {
         local connections=$BATS_TEST_TMPDIR/connections
         remap_container plain 100000 with_server
@@ -588,7 +588,7 @@ serve_of_a_server() {
         remap_container plain 200000
         B=$CONTAINER_PID
         in_a sh -c 'mkdir /share /behind /tmp/files /tmp/upper /tmp/work && echo text >/tmp/files/file && chown 65534:65534 /tmp/files/file && server-fuse /tmp/files /behind &&
-                mount -t overlay -o lowerdir=/behind,upperdir=/tmp/upper,workdir=/tmp/work overlay /share'
+                mount -t overlay -o lowerdir=/behind,upperdir=/tmp/upper,workdir=/tmp/work overlay /share && echo other >/share/other'
         SERVER=$(pgrep --ns "$A" --nslist mnt -x server-fuse)
         serve_c2c /share /data
         mkdir "$connections"
@@ -596,7 +596,6 @@ serve_of_a_server() {
         OF_SERVER=$connections/$(in_a stat -c %d /behind)
         OF_DAEMON=$connections/$(in_b stat -c %d /data)
         talk python3 -uc 'file = open("/data/file"); print("ready"); input()'
-        kill -STOP "$SERVER"
 }
 
 is_asked() {
@@ -608,6 +607,7 @@ is_asked() {
         serve_of_a_server
         the_remap_process remap-keeper
         keeper=$REPLY
+        kill -STOP "$SERVER"
         tell go
         # the kernel has said that nobody has the file open any more, and the daemon closes it
         wait_until 10 is_asked "$OF_SERVER"
@@ -620,8 +620,19 @@ is_asked() {
 
 @test "the keeper of a mount that is aborted does not wait for the files that were open of a container's FUSE server that hangs" {
         serve_of_a_server
+        kill -STOP "$SERVER"
         echo 1 >"$OF_DAEMON/abort"
         wait_until 60 processes_are_gone "${remap_pids[@]}"
+        kill -CONT "$SERVER"
+}
+
+@test "while a container's FUSE server is asked for an attribute of an open file, and hangs, other files are opened and closed" {
+        serve_of_a_server
+        background in_b getfattr -n user.stop /data/file
+        wait_until 10 grep -qs '^State:.T' "/proc/$SERVER/status"
+        background in_b cat /data/other
+        wait_until 10 process_is_gone "$BACKGROUND_PID"
+        tell go
         kill -CONT "$SERVER"
 }
 

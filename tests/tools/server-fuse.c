@@ -6,8 +6,9 @@
  *
  * What DIRECTORY holds, each request with the ids and the supplementary groups of the thread that makes it; root's are
  * those of nobody. A file called only-N can be opened by user N alone, whatever its mode says, and one called not-N by
- * nobody who is in the supplementary group N, as with an ACL that the mode does not show. The kernel checks nothing (no default_permissions), and cannot id-map it. It goes on in the
- * background until it is unmounted.
+ * nobody who is in the supplementary group N, as with an ACL that the mode does not show. It has no extended attributes, and
+ * stops (SIGSTOP) when it is asked for one that is called user.stop. The kernel checks nothing (no default_permissions), and
+ * cannot id-map it. It goes on in the background until it is unmounted.
  */
 #define _GNU_SOURCE
 #define FUSE_USE_VERSION 31
@@ -15,6 +16,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fuse3/fuse.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -201,6 +203,16 @@ static int close_file(const char *path, struct fuse_file_info *file)
         return result(close((int)file->fh));
 }
 
+static int get_attribute(const char *path, const char *name, char *value, size_t size)
+{
+        (void)path;
+        (void)value;
+        (void)size;
+        if (strcmp(name, "user.stop") == 0)
+                raise(SIGSTOP);
+        return -ENODATA;
+}
+
 static int statistics(const char *path, struct statvfs *fs)
 {
         (void)path;
@@ -255,6 +267,7 @@ int main(int argc, char **argv)
                                                            .read = read_file,
                                                            .write = write_file,
                                                            .release = close_file,
+                                                           .getxattr = get_attribute,
                                                            .statfs = statistics,
                                                            .readdir = list };
         char *arguments[] = { "server-fuse", "-s", "-o", "allow_other,fsname=server-fuse", NULL, NULL };
