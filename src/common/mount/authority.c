@@ -44,9 +44,11 @@ static const struct {
         { 0x47504653 /* gpfs */, AUTHORITY_OTHERS },
 };
 
-/* Whether a mount of the filesystem in that table has that type, for types that statfs(2) does not tell. */
-static bool is_listed(struct mountinfo *table, int fd, const char *type)
+#define OWN (-1) /* the mounts of this process, in place of a procfs directory */
+
+bool authority_is_mounted_as(const char *type, int fd, int proc_fd)
 {
+        cleanup_mount_table struct mountinfo table = {};
         bool found = false;
         struct stat st;
 
@@ -54,29 +56,17 @@ static bool is_listed(struct mountinfo *table, int fd, const char *type)
                 return true; /* not known: as if it were */
         if (major(st.st_dev) != 0)
                 return false; /* on a block device */
-        while (!found && mountinfo_next(table))
-                found = table->device == st.st_dev && strcmp(table->type, type) == 0;
+        if ((proc_fd == OWN ? mountinfo_open_own(&table) : mountinfo_open(&table, proc_fd)) < 0)
+                return true;
+        while (!found && mountinfo_next(&table))
+                found = table.device == st.st_dev && strcmp(table.type, type) == 0;
         return found;
-}
-
-static bool is_of_type(int fd, const char *type)
-{
-        cleanup_mount_table struct mountinfo table = {};
-
-        return mountinfo_open_own(&table) < 0 || is_listed(&table, fd, type);
 }
 
 /* Of a 9p filesystem statfs(2) gives the type of the server's (v9fs_statfs() in fs/9p/vfs_super.c). */
 static bool is_9p(int fd)
 {
-        return is_of_type(fd, "9p");
-}
-
-bool authority_is_9p_of(int fd, int proc_fd)
-{
-        cleanup_mount_table struct mountinfo table = {};
-
-        return mountinfo_open(&table, proc_fd) < 0 || is_listed(&table, fd, "9p");
+        return authority_is_mounted_as("9p", fd, OWN);
 }
 
 /* 9p has none in any kernel; where there are some, the node's mounts, which may be many, need not be read. */
@@ -110,7 +100,7 @@ int authority_is_known(int fd)
         if (type < 0)
                 return type;
         /* devtmpfs is a tmpfs to statfs(2): who may make names there makes devices of the node */
-        return types[type].type != TMPFS_TYPE || !is_of_type(fd, "devtmpfs");
+        return types[type].type != TMPFS_TYPE || !authority_is_mounted_as("devtmpfs", fd, OWN);
 }
 
 int authority_of(int fd)

@@ -401,7 +401,7 @@ static int serve(struct injection *injection, struct error *error)
         if (injection->mount_fd < 0)
                 return injection->mount_fd;
         /* of what is served, as attributes_remap() also looks at it, whatever is at the path by now */
-        if (authority_is_9p_of(injection->mount_fd, injection->from->proc_fd))
+        if (authority_is_mounted_as("9p", injection->mount_fd, injection->from->proc_fd))
                 return injection_fail_ids(injection, "\"remap\" is not for a 9p filesystem of another container",
                                           error);
         r = attributes_remap(injection, ids, error);
