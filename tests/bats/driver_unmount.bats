@@ -96,7 +96,7 @@ teardown() {
         assert_field '.message | contains("detached lazily")' true
         rmdir "$(global_dir data)" 2>/dev/null || [[ ! -e $(global_dir data) ]]
         # kubelet finds the device busy, and would try again
-        "$FLEXGRAFT_TOOLS/hold-exclusive" "${DEVICES[data]}" --is-held
+        is "$(stat -L -c %d "/proc/$busy/cwd")" "$(stat -c %r "${DEVICES[data]}")" "the device that the process keeps mounted"
         call detach data "$NODE"
         if [[ $(json_field .status) == Failure ]]; then
                 assert_refused
