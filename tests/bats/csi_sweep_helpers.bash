@@ -66,15 +66,16 @@ undisturbed() {
 
 # round CALL: one, at point, with who killed.
 round() {
-        local action=(--kill) late=''
+        local action=(--kill) late='' killed=$BATS_TEST_TMPDIR/killed
+        rm -f "$killed"
         case $who in
         driver) action=(--kill-main) ;;
-        caller) action=(--run "kill -KILL \$AT_PID") late=yes ;;
+        caller) action=(--run "touch '$killed'; kill -KILL \$AT_PID") ;;
         esac
         before || { echo "before it"; return 1; }
         driver_traced --to-point --at "$point" "${action[@]}"
         "$1"
-        [[ $code == OK ]] || late=''
+        [[ $who != caller || $code != OK ]] || late=yes
         if [[ $code != OK && $code != NONE && $UNCERTAIN != *" $code "* ]]; then
                 [[ $who == caller ]] || { echo "an answer that is final"; return 1; }
                 ! declare -F nothing >/dev/null || nothing || { echo "a final answer, and something is left"; return 1; }
@@ -94,14 +95,19 @@ round() {
 }
 
 # repeated CALL: until it is OK. Who is asked meanwhile may be at work on what an earlier driver has begun, or be gone. What takes away is repeated
-# whatever it answers. `late`: the one that is killed may be killed only now, so that one final answer is expected. It gives up before the test's
-# limit, and shows what is there.
+# whatever it answers. `late`: the one that is to be killed was not when the call before began, so that one final answer is expected if it is killed
+# by now. It gives up before the test's limit, and shows what is there.
 repeated() {
-        local deadline=$((SECONDS + 10 * ${FLEXGRAFT_PATIENCE:-6}))
+        local deadline=$((SECONDS + 10 * ${FLEXGRAFT_PATIENCE:-6})) was
         while :; do
+                was=''
+                [[ -z ${late:-} || ! -e $killed ]] || was=killed
                 "$1"
-                [[ $code != OK ]] || return 0
-                if [[ -n ${late:-} && $UNCERTAIN != *" $code "* ]]; then
+                if [[ $code == OK ]]; then
+                        [[ -z $was ]] || late=''
+                        return 0
+                fi
+                if [[ -n ${late:-} && -e $killed && $UNCERTAIN != *" $code "* ]]; then
                         late=''
                         continue
                 fi
