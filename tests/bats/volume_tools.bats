@@ -366,6 +366,23 @@ teardown() {
         is_all_zero "$POOL/odd.img"
 }
 
+@test "a recycled volume has all its blocks where it had them, and a sparse one takes none" {
+        local preallocate before
+        make_pool_on_ext4 small 48m
+        for preallocate in true false; do
+                created "{\"name\": \"data\", \"size\": \"32m\", \"pool\": \"small\", \"parameters\": {\"preallocate\": \"$preallocate\"}}"
+                # larger than all the room there is
+                [[ $preallocate == true ]] || truncate -s 64m "$POOL_DIR/data.img"
+                noise 65536 | dd of="$POOL_DIR/data.img" conv=notrunc status=none
+                before=$(stat --format %b "$POOL_DIR/data.img")
+                removed '{"name": "data", "reclaimPolicy": "recycle"}'
+                [[ $preallocate == true ]] || before=0
+                is "$(stat --format %b "$POOL_DIR/data.img")" "$before"
+                is_all_zero "$POOL_DIR/data.img"
+                rm "$POOL_DIR/data.img"
+        done
+}
+
 @test "a volume of a pool that is gone from the configuration is kept, and says so" {
         make_pool fast
         created '{"name": "data", "size": "1m", "pool": "fast"}'

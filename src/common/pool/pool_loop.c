@@ -306,6 +306,16 @@ static int is_blank(const struct config *config, const struct pool *pool, const 
         return n < 0 || (at < 0 && errno != ENXIO) ? fail(error, errno, "read", id) : 1;
 }
 
+/* One that is sparse stays so: nobody has kept room for the blocks that it lacks. */
+static int make_blank(int fd, off_t size, bool is_whole)
+{
+        if (is_whole && fallocate(fd, FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE, 0, size) == 0)
+                return 0; /* it has not been without its blocks */
+        if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, size) < 0)
+                return -errno;
+        return is_whole && fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, size) < 0 ? -errno : 0;
+}
+
 /* With the lock of a change, a count does not take the image for one that has all its blocks. */
 static int wipe(const struct config *config, const struct pool *pool, const char *id, struct error *error)
 {
@@ -324,9 +334,9 @@ static int wipe(const struct config *config, const struct pool *pool, const char
         pool_change_begin(config->state_dir, pool_fd, &change);
         if ((r = pool_sums_watch(config->state_dir, pool_fd, id, error)) < 0)
                 return r;
-        if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, st.st_size) < 0 ||
-            fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, st.st_size) < 0 || fsync(fd) < 0)
-                return fail(error, errno, "wipe", id);
+        if ((r = make_blank(fd, st.st_size, pool_image_promised(pool_fd, id, &st) == 0)) < 0 ||
+            (r = fsync(fd) < 0 ? -errno : 0) < 0)
+                return fail(error, -r, "wipe", id);
         (void)fremovexattr(fd, POOL_IMAGE_NAMESPACE); /* it holds nothing that is anybody's; most often there is none */
         pool_change_end(&change, 0);
         return 0;
