@@ -213,6 +213,35 @@ at_pause() {
         is "$(stat --format %s "$POOL/some.img")" 16777216
 }
 
+# refuses_growth NAME PREALLOCATE SIZE: by expandvolume and volume-expand; the image, of 8 MiB, stays as it is.
+refuses_growth() {
+        call expandvolume "$(spec "$1" type=loop size=8Mi pool=fast preallocate="$2")" "$(global_dir "$1")" "$3" 8388608
+        assert_refused "has room for it to grow by"
+        helper volume-expand "{\"name\": \"$1\", \"size\": $3}"
+        refused ENOSPC fast
+        is "$(stat --format %s "$POOL_DIR/$1.img")" 8388608
+}
+
+@test "what the driver made does not grow beyond the share of its pool" {
+        make_pool_in_memory fast 64m '"maxPercent": 50'
+        attach_again data pool=fast
+        refuses_growth data false $((40 << 20))
+        call expandvolume "$(spec data type=loop size=8Mi pool=fast)" "$(global_dir data)" $((24 << 20)) 8388608
+        succeeded
+        is "$(stat --format %s "$POOL_DIR/data.img")" $((24 << 20))
+}
+
+@test "what the driver made with all its blocks does not grow into those that others lack" {
+        make_pool_in_memory fast 64m
+        created '{"name": "other", "size": "32m", "pool": "fast", "parameters": {"preallocate": "false"}}'
+        attach_again data pool=fast preallocate=true
+        refuses_growth data true $((40 << 20))
+        # a sparse one may be larger than the room that is left
+        attach_again sparse pool=fast
+        call expandvolume "$(spec sparse type=loop size=8Mi pool=fast)" "$(global_dir sparse)" $((80 << 20)) 8388608
+        succeeded
+}
+
 # bats test_tags=sweep
 @test "an attach that makes the image, killed anywhere, ends with one record of one image" {
         sweep --reply kubelet --kill --watch tree "$STATE_DIR" -- \

@@ -7,9 +7,15 @@
 #include "pool/record.h"
 #include "provision/call.h"
 
-/* With the lock of its name. Returns 1: there is room for it; what the driver makes is sparse and may be more. */
+/* What the driver makes sparse may be more than there is room for, as when it is made (image.c). */
+static bool may_exceed(const struct provision_call *call, const struct provision_record *record, bool preallocate)
+{
+        return record->driver[0] != '\0' && !preallocate && call->pool.max_percent == 100;
+}
+
+/* With the lock of its name. Returns 1: there is room for it. */
 static int check_growth(struct provision_call *call, struct provision_record *record, uint64_t size_bytes, bool asked,
-                        struct error *error)
+                        bool preallocate, struct error *error)
 {
         struct pool_measure measure = {};
         struct pool_item item;
@@ -32,7 +38,7 @@ static int check_growth(struct provision_call *call, struct provision_record *re
                 return r;
         if (call->kind->no_device && !item.limited) /* only the record knows */
                 item.size_bytes = record->size_bytes;
-        if (record->driver[0] == '\0' && size_bytes > item.size_bytes &&
+        if (!may_exceed(call, record, preallocate) && size_bytes > item.size_bytes &&
             size_bytes - item.size_bytes > measure.available_bytes)
                 return fail_because(error, ENOSPC, "grow volume", record->name,
                                     "pool \"%.128s\" has room for it to grow by %llu bytes, to %llu", record->pool,
@@ -41,7 +47,7 @@ static int check_growth(struct provision_call *call, struct provision_record *re
         return 1;
 }
 
-static int grow(struct provision_call *call, const char *name, uint64_t size_bytes, bool asked,
+static int grow(struct provision_call *call, const char *name, uint64_t size_bytes, bool asked, bool preallocate,
                 provision_grow_function *function, void *argument, struct error *error)
 {
         cleanup_provision_record struct provision_record record = {};
@@ -51,7 +57,7 @@ static int grow(struct provision_call *call, const char *name, uint64_t size_byt
         if (r == 0 && (r = provision_record_lock(&call->state, name, error)) == 0)
                 r = provision_record_read(&call->state, name, &record, error);
         if (r == 0)
-                r = check_growth(call, &record, size_bytes, asked, error);
+                r = check_growth(call, &record, size_bytes, asked, preallocate, error);
         if (r == -ENOENT)
                 return function(argument, &got_bytes, error);
         if (r < 0 || (r = function(argument, &got_bytes, error)) < 0)
@@ -65,14 +71,14 @@ static int grow(struct provision_call *call, const char *name, uint64_t size_byt
         return provision_record_write(&call->state, &record, FILE_DURABLE, error);
 }
 
-int provision_grow(const struct config *config, const char *name, uint64_t size_bytes, bool asked,
+int provision_grow(const struct config *config, const char *name, uint64_t size_bytes, bool asked, bool preallocate,
                    provision_grow_function *function, void *argument, struct error *error)
 {
         static struct provision_call call;
         int r;
 
         call = (struct provision_call){ .config = *config, .state = STATE_NONE };
-        r = grow(&call, name, size_bytes, asked, function, argument, error);
+        r = grow(&call, name, size_bytes, asked, preallocate, function, argument, error);
         provision_call_release(&call);
         return r;
 }

@@ -34,14 +34,14 @@ int provision_make(const struct config *config, const struct provision_request *
 int provision_unmake(const struct config *config, const char *name, bool soon, struct error *error);
 
 /*
- * provision_grow() - grow a volume with function(), which gives its new size. A volume of volume-create grows only as
- * far as its pool allows, and its record has the new size. Errors: ENOSPC, with how far it can grow; EBUSY its
+ * provision_grow() - grow a volume with function(), which gives its new size. It grows only as far as its pool allows,
+ * unless the driver made it sparse, in a pool without maxPercent; and its record has the new size. Errors: ENOSPC, with how far it can grow; EBUSY its
  * creation or deletion has not finished; EINVAL it has more already; those of function().
  *
- * asked: somebody wants it to have this size, and not at least this size.
+ * asked: somebody wants it to have this size, and not at least this size. preallocate: an image gets all its blocks.
  */
 typedef int provision_grow_function(void *argument, uint64_t *ret_size_bytes, struct error *error);
-int provision_grow(const struct config *config, const char *name, uint64_t size_bytes, bool asked,
+int provision_grow(const struct config *config, const char *name, uint64_t size_bytes, bool asked, bool preallocate,
                    provision_grow_function *function, void *argument, struct error *error);
 
 /* provision_fail_absent() - ENOENT: there is no volume of this name. */

@@ -33,6 +33,17 @@ static void look_up(const struct volume_call *call, bool *ret_provisioned, bool 
         *ret_block = found && strcmp(record.target_type, "block") == 0;
 }
 
+static int grow_provisioned(struct volume_call *call, struct error *error)
+{
+        const struct volume_request *request = call->request;
+        bool preallocate;
+        int r = volume_request_flag(request, "preallocate", &preallocate, error);
+
+        return r < 0 ? r
+                     : provision_grow(&call->config, request->name, request->new_size_bytes, /* asked= */ false,
+                                      preallocate, grow, call, error);
+}
+
 static int grow_device(struct volume_call *call, struct error *error)
 {
         bool provisioned;
@@ -49,8 +60,7 @@ static int grow_device(struct volume_call *call, struct error *error)
         if ((r = volume_choose_growing(call, error)) < 0)
                 return r;
         if (provisioned)
-                return provision_grow(&call->config, call->request->name, call->request->new_size_bytes,
-                                      /* asked= */ false, grow, call, error);
+                return grow_provisioned(call, error);
         r = call->recorded ? 0 : provisioned_hold(call, error); /* attach has seen whose the disk is */
         return r < 0 ? r : grow(call, &call->answer.new_size_bytes, error);
 }

@@ -218,6 +218,7 @@ static int expand(struct volume_call *call, struct error *error)
 {
         const struct volume_request *request = call->request;
         cleanup_provision_record struct provision_record made = {};
+        bool preallocate;
         bool block;
         int r = volume_call_open(call, error);
 
@@ -228,15 +229,16 @@ static int expand(struct volume_call *call, struct error *error)
                 return r == -ENOENT ? provision_fail_absent("find volume", request->name, error) : r;
         block = strcmp(made.target_type, "block") == 0;
         size_before = made.size_bytes;
-        if ((r = choose(call, &made, error)) < 0)
+        if ((r = choose(call, &made, error)) < 0 ||
+            (r = volume_request_flag(request, "preallocate", &preallocate, error)) < 0)
                 return r;
         if (call->recorded && !block && (r = volume_check_no_raw(call, "grow volume", error)) < 0)
                 return r;
         /* btrfs would make a filesystem writable that others have mounted read-only */
         if (call->recorded && call->record.read_only && mount_dir_is_staged(call))
                 return fail_read_only(call->record.staged.dir, error);
-        if ((r = provision_grow(&call->config, request->name, request->new_size_bytes, /* asked= */ true, grow_device,
-                                call, error)) < 0 ||
+        if ((r = provision_grow(&call->config, request->name, request->new_size_bytes, /* asked= */ true, preallocate,
+                                grow_device, call, error)) < 0 ||
             !call->kind->has_device || (r = grow_handed_out(call, error)) < 0 || block)
                 return r;
         /* until it is grown, nobody deletes it */
