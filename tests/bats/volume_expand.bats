@@ -244,6 +244,15 @@ sizes_seen() {
         (($(allocated "$POOL/sparse.img") < 8 * MIB))
 }
 
+@test "an image that has all its blocks gets those that expandvolume makes it grow by" {
+        created '{"name": "data", "size": "8m", "pool": "disk"}'
+        kubelet_attach data type=loop
+        call expandvolume "$(spec data type=loop)" "$(global_dir data)" $((16 * MIB)) $((8 * MIB))
+        succeeded
+        (($(allocated "$POOL/data.img") >= 16 * MIB))
+        kubelet_detach data
+}
+
 @test "the same size twice is no change, and a smaller one is refused" {
         created '{"name": "data", "size": "8m", "pool": "disk"}'
         expanded '{"name": "data", "size": 12345678}'

@@ -22,13 +22,18 @@ static int grow(void *argument, uint64_t *ret_size_bytes, struct error *error)
         return r < 0 ? r : pod_device_grow(call, error);
 }
 
-/* Gives: ret_provisioned, whether its record has to have the new size; ret_block, whether no filesystem is to be on it. */
+/*
+ * Adds to the options what the record says of an image's blocks. Gives: ret_provisioned, whether its record has to have
+ * the new size; ret_block, whether no filesystem is to be on it.
+ */
 static void look_up(const struct volume_call *call, bool *ret_provisioned, bool *ret_block)
 {
         cleanup_provision_record struct provision_record record = {};
         struct error ignored;
         bool found = provisioned_find_own(call, &record, &ignored) == 0;
 
+        if (found)
+                provisioned_keep_parameters(call->request->options, &record);
         *ret_provisioned = found || provisioned_is_by_name(call);
         *ret_block = found && strcmp(record.target_type, "block") == 0;
 }
