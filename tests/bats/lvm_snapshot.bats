@@ -193,6 +193,29 @@ write() {
 }
 
 # bats test_tags=kernel_too
+@test "a logical volume that was extended by hand is copied whole, and has whole snapshots" {
+        local name
+        created '{"name": "data", "size": "8m", "pool": "big", "targetType": "block", "parameters": {"snapshotsize": "10%"}}'
+        quietly lvextend --size 12m "$GROUP/data"
+        kubelet_attach data
+        write text 3
+        kubelet_detach data
+        created '{"name": "copy", "from": "data"}'
+        assert_field .volume.size $((12 << 20))
+        snapped '{"name": "data", "snapshot": "monday"}'
+        assert_field .volume.size $((12 << 20))
+        created '{"name": "old", "from": "monday"}'
+        assert_field .volume.size $((12 << 20))
+        kubelet_attach data
+        for name in copy old; do
+                kubelet_attach "$name"
+                cmp "${DEVICES[data]}" "${DEVICES[$name]}"
+                kubelet_detach "$name"
+        done
+        kubelet_detach data
+}
+
+# bats test_tags=kernel_too
 @test "a snapshot that was full is lost, which volume-list says, and its volume stays as it is; its content is erased with it" {
         created '{"name": "data", "size": "12m", "pool": "big", "targetType": "block", "parameters": {"snapshotsize": "1%"}}'
         kubelet_attach data

@@ -185,6 +185,27 @@ make_two_pools() {
         is "$(images "$SLOW_DIR")" ''
 }
 
+@test "a volume that is larger than its record says is copied whole, and has whole snapshots" {
+        make_two_pools
+        at_syscall --at renameat:2 --kill "$(program volume-expand)" '{"name": "data", "size": "24m"}'
+        is "$AT_REACHED" 1
+        is "$(stat -c %s "$POOL_DIR/data.img")" $((24 << 20))
+        listed '{"name": "data"}'
+        assert_field '.volumes[0].size' $((16 << 20))
+        echo end | dd of="$POOL_DIR/data.img" bs=1M seek=23 conv=notrunc status=none
+        create '{"name": "small", "from": "data", "size": "20m"}'
+        refused ERANGE $((24 << 20))
+        created '{"name": "near", "from": "data"}'
+        assert_field .volume.size $((24 << 20))
+        created '{"name": "far", "from": "data", "pool": "slow"}'
+        assert_field .volume.size $((24 << 20))
+        snapped '{"name": "data", "snapshot": "tuesday"}'
+        assert_field .volume.size $((24 << 20))
+        cmp "$POOL_DIR/data.img" "$POOL_DIR/near.img"
+        cmp "$POOL_DIR/data.img" "$SLOW_DIR/far.img"
+        cmp "$POOL_DIR/data.img" "$POOL_DIR/tuesday.img"
+}
+
 @test "a volume that is in use, a pool without room, and one of directories are refused, and leave nothing in the other pool" {
         make_two_pools
         mount_volume data

@@ -82,7 +82,8 @@ int block_device_copy(const struct block_device *from, const struct block_device
             (r = block_device_size(to, &room_bytes, error)) < 0)
                 return r;
         if (room_bytes < size_bytes)
-                size_bytes = room_bytes;
+                return fail_because(error, ERANGE, "copy", from->path, "it has %llu bytes, and %.1000s only %llu",
+                                    (unsigned long long)size_bytes, to->path, (unsigned long long)room_bytes);
         for (uint64_t at = 0; at < size_bytes; at += STEP_BYTES) {
                 size_t size = size_bytes - at < STEP_BYTES ? (size_t)(size_bytes - at) : STEP_BYTES;
 

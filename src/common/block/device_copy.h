@@ -14,11 +14,11 @@
 #define BLOCK_DEVICE_CHUNK_BYTES 4096U
 
 /*
- * block_device_copy() - all that from has, or as much as to has room for; it is on the disk then. Nobody else may have
- * either. only_changes: to is read first, and only chunks that differ are written.
+ * block_device_copy() - all that from has; it is on the disk then. Nobody else may have either. only_changes: to is read
+ * first, and only chunks that differ are written.
  *
  * Gives: ret_begun, true, also after a failure, once something was to be written.
- * Errors: EBUSY; ECANCELED the program was interrupted.
+ * Errors: EBUSY; ERANGE to is smaller; ECANCELED the program was interrupted.
  */
 int block_device_copy(const struct block_device *from, const struct block_device *to, bool only_changes,
                       bool *ret_begun, struct error *error);

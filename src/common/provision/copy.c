@@ -38,7 +38,10 @@ static int fail_absent(const char *name, struct error *error)
                             "there is no volume or snapshot \"%.200s\"; volume-list shows them", name);
 }
 
-/* What is copied from: whole, in its pool, which is the call's from now on, and one that has copies. */
+/*
+ * What is copied from: whole, in its pool, which is the call's from now on, and one that has copies. Its size is that
+ * which it has: a call that grew it may have been killed before its record said so, or it was grown by hand.
+ */
 static int find_source(struct provision_call *call, const char *name, struct provision_record *ret_source,
                        struct error *error)
 {
@@ -61,7 +64,10 @@ static int find_source(struct provision_call *call, const char *name, struct pro
                 return r;
         if (pool_kind_is_torn(ret_source) && (r = restore_unrestore(call, ret_source, error)) < 0)
                 return r;
-        return provision_call_look_again(call, ret_source, &item, error);
+        if ((r = provision_call_look_again(call, ret_source, &item, error)) == 0 &&
+            item.size_bytes > ret_source->size_bytes)
+                ret_source->size_bytes = item.size_bytes;
+        return r;
 }
 
 static bool is_elsewhere(const struct provision_call *call, const struct provision_record *source)
