@@ -289,6 +289,24 @@ make_two_pools() {
         refused EINVAL "no snapshot of other"
 }
 
+@test "an image that has all its blocks has them when a snapshot is restored, and a sparse one stays sparse" {
+        local preallocate
+        local -A had=([true]=$((40 << 20)) [false]=0)
+        make_pool_in_memory fast 80m
+        for preallocate in true false; do
+                created "{\"name\": \"data\", \"size\": \"16m\", \"pool\": \"fast\", \"parameters\": {\"preallocate\": \"$preallocate\"}}"
+                snapped '{"name": "data", "snapshot": "monday"}'
+                # larger than its snapshot, and than what is left
+                helper volume-expand '{"name": "data", "size": "40m"}'
+                assert_success
+                snapped '{"name": "data", "restore": "monday"}'
+                is "$(stat -c %s "$POOL_DIR/data.img")" $((40 << 20))
+                is "$(allocated "$POOL_DIR/data.img")" "${had[$preallocate]}"
+                removed '{"name": "monday"}'
+                removed '{"name": "data"}'
+        done
+}
+
 @test "a volume that has a blank snapshot's content when its restore is killed is not taken for lost" {
         make_pool_that_shares fast 1g
         created '{"name": "data", "size": "32m", "pool": "fast"}'

@@ -144,6 +144,13 @@ int pool_loop_unrestore(const struct config *config, const struct pool *pool, co
         return unlinkat(pool_fd, name, 0) < 0 && errno != ENOENT ? fail(error, errno, "remove image", name) : 0;
 }
 
+/* With the lock of a change: the blocks that the old image had are free now, and promised to nobody. */
+static void keep_whole(int fd, const char *id, off_t size)
+{
+        if (fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, size) < 0)
+                log_say("the image %s is sparse from now on, for want of blocks: %s", id, strerror(errno));
+}
+
 int pool_loop_restore(const struct config *config, const struct pool *pool, const char *id, const char *from,
                       bool shares, bool *ret_torn, struct error *error)
 {
@@ -155,11 +162,13 @@ int pool_loop_restore(const struct config *config, const struct pool *pool, cons
         cleanup_close int old_fd = from_fd < 0 ? from_fd : pool_loop_open(config, pool, id, O_RDONLY, &before, error);
         cleanup_close int fd = -EBADF;
         char name[PROVISION_ID_MAX + 16];
+        bool is_whole;
         int r;
 
         (void)ret_torn;
         if (old_fd < 0)
                 return old_fd == -ENOENT ? fail(error, ENOENT, OPERATION_OPEN_IMAGE, from) : old_fd;
+        is_whole = pool_image_promised(pool_fd, id, &before) == 0;
         put_temporary(id, name);
         fd = openat(pool_fd, name, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (fd < 0)
@@ -177,6 +186,9 @@ int pool_loop_restore(const struct config *config, const struct pool *pool, cons
                 goto failed;
         }
         pool_change_renew(&change);
+        fd_close(&old_fd);
+        if (is_whole && !shares)
+                keep_whole(fd, id, st.st_size);
         pool_change_end(&change, st.st_size - before.st_size);
         return fsync(pool_fd) < 0 ? fail(error, errno, "fsync", pool->path) : 0;
 
