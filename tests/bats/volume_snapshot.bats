@@ -185,6 +185,18 @@ make_two_pools() {
         is "$(images "$SLOW_DIR")" ''
 }
 
+@test "a copy of an image that has all its blocks is sparse, and its parameters say so" {
+        local pool
+        make_pool slow
+        make_pool fast
+        created '{"name": "data", "size": "16m", "pool": "fast", "parameters": {"preallocate": "true"}}'
+        for pool in fast slow; do
+                created "{\"name\": \"$pool\", \"from\": \"data\", \"pool\": \"$pool\"}"
+                assert_field .volume.parameters.preallocate false
+                is "$(allocated "${POOL_DIR%/*}/$pool/$pool.img")" 0
+        done
+}
+
 @test "a volume that is larger than its record says is copied whole, and has whole snapshots" {
         make_two_pools
         at_syscall --at renameat:2 --kill "$(program volume-expand)" '{"name": "data", "size": "24m"}'
