@@ -108,3 +108,21 @@ cut_short() {
         existed false
         is_all_zero "$POOL/data.img"
 }
+
+@test "volume-reconcile writes the size of a volume whose growth was cut short" {
+        needs volume-expand volume-reconcile
+        created '{"name": "data", "size": "1m"}'
+        at_syscall --at renameat:2 --kill "$(program volume-expand)" '{"name": "data", "size": "2m"}'
+        [[ $AT_REACHED == 1 ]]
+        is "$(stat --format %s "$POOL/data.img")" $((2 << 20))
+        helper volume-reconcile '{"dryRun": true}'
+        assert_field '[.actions[].subject, (.problems | length)] | map(tostring) | join(" ")' "data 0"
+        listed
+        assert_field '.volumes[0].size' $((1 << 20))
+        helper volume-reconcile '{}'
+        assert_field '[.actions[].subject, (.problems | length)] | map(tostring) | join(" ")' "data 0"
+        listed
+        assert_field '.volumes[0].size' $((2 << 20))
+        helper volume-reconcile '{}'
+        assert_field '.actions | length' 0
+}

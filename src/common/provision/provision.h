@@ -74,11 +74,12 @@ int provision_snapshot(const struct config *config, const struct provision_reque
                        const struct provision_still *still, json_t **ret_reply, struct error *error);
 
 /*
- * provision_tidy() - delete volumes whose creation or deletion was killed. What a running call works on is skipped.
+ * provision_tidy() - delete volumes whose creation or deletion was killed, and write the size of those whose image has
+ * grown. What a running call works on is skipped.
  *
- * tell: called for each, with error NULL when it is deleted, or would be (dry_run).
+ * tell: called for each, with what was done, and with error NULL when it is, or would be (dry_run).
  */
-typedef void provision_tell(const char *name, const struct error *error, void *argument);
+typedef void provision_tell(const char *name, const char *did, const struct error *error, void *argument);
 int provision_tidy(const struct config *config, bool dry_run, provision_tell *tell, void *argument,
                    struct error *error);
 

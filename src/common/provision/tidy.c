@@ -2,7 +2,10 @@
 #include "provision/provision.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -22,7 +25,74 @@ struct tidying {
         bool dry_run;
         provision_tell *tell;
         void *argument;
+        json_t *pools; /* descriptors of the directories of pools of images, by name; owned; negative: not to be had */
 };
+
+static int image_pool(const struct tidying *tidying, const char *name)
+{
+        const struct config *config = &tidying->call->config;
+        const json_t *known = json_object_get(tidying->pools, name);
+        struct error ignored; /* of pools that cannot be looked at, others tell */
+        struct pool pool;
+        int fd = -EBADF;
+
+        if (known != NULL)
+                return (int)json_integer_value(known);
+        if (pool_find(config, name, &pool, &ignored) == 0 && pool.kind == &pool_loop) {
+                pool.only_read = true;
+                if (pool_check_answers(config, &pool, &ignored) == 0)
+                        fd = pool_open(config, &pool, &ignored);
+        }
+        (void)json_object_set_new(tidying->pools, name, json_integer(fd));
+        return fd;
+}
+
+static void close_pools(json_t *pools)
+{
+        const char *name;
+        json_t *value;
+
+        json_object_foreach (pools, name, value)
+                if (json_integer_value(value) >= 0)
+                        (void)close((int)json_integer_value(value)); /* only read from */
+        json_decref(pools);
+}
+
+/* 0: there is none, or it cannot be looked at. Logical volumes are not asked for: lvm would have to be run each time. */
+static uint64_t image_bytes(const struct tidying *tidying, const struct provision_record *record)
+{
+        int pool_fd = strcmp(record->pool_type, pool_loop.type) == 0 ? image_pool(tidying, record->pool) : -EBADF;
+        struct stat st;
+
+        return pool_fd >= 0 && fstatat(pool_fd, record->id, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode)
+                       ? (uint64_t)st.st_size
+                       : 0;
+}
+
+static bool is_finished(const struct provision_record *record)
+{
+        return record->lifecycle == PROVISION_CREATED && record->restoring[0] == '\0';
+}
+
+/* A call that grew the image was killed before it wrote the record. With the lock of its name. Returns 1: written. */
+static int agree_size(const struct tidying *tidying, const char *name, struct error *error)
+{
+        cleanup_provision_record struct provision_record record = {};
+        const struct state *state = &tidying->call->state;
+        uint64_t size_bytes;
+        int r;
+
+        provision_record_forget_read(); /* it was read without the lock */
+        r = provision_record_read(state, name, &record, error);
+        if (r < 0 || !is_finished(&record))
+                return r == -ENOENT ? 0 : r;
+        size_bytes = image_bytes(tidying, &record);
+        if (size_bytes <= record.size_bytes)
+                return 0;
+        record.size_bytes = size_bytes;
+        r = tidying->dry_run ? 0 : provision_record_write(state, &record, FILE_DURABLE, error);
+        return r < 0 ? r : 1;
+}
 
 /* With the lock of its name. Returns 1: deleted, or would be. */
 static int tidy(const struct tidying *tidying, const char *name, struct error *error)
@@ -34,7 +104,7 @@ static int tidy(const struct tidying *tidying, const char *name, struct error *e
         provision_record_forget_read(); /* it was read without the lock */
         r = provision_record_read(&call->state, name, &record, error);
 
-        if (r < 0 || (record.lifecycle == PROVISION_CREATED && record.restoring[0] == '\0'))
+        if (r < 0 || is_finished(&record))
                 return r == -ENOENT ? 0 : r;
         if (record.lifecycle == PROVISION_CREATED && !tidying->dry_run && pool_kind_is_torn(&record) &&
             record.size_bytes > DELETE_SOON_MAX_BYTES)
@@ -60,16 +130,23 @@ static int tidy_one(const struct provision_record *record, const char *stem, voi
         const struct tidying *tidying = argument;
         struct state *state = &tidying->call->state;
         struct error failure = {};
+        bool finished;
         int r;
 
         (void)stem;
         (void)error;
-        if (record == NULL || (record->lifecycle == PROVISION_CREATED && record->restoring[0] == '\0') ||
+        if (record == NULL)
+                return 0;
+        finished = is_finished(record);
+        if ((finished && image_bytes(tidying, record) <= record->size_bytes) ||
             !state_try_lock(state, volume_record_key(record->name))) /* a running call works on it */
                 return 0;
-        r = tidy(tidying, record->name, &failure);
+        r = finished ? agree_size(tidying, record->name, &failure) : tidy(tidying, record->name, &failure);
         if (r != 0)
-                tidying->tell(record->name, r < 0 ? &failure : NULL, tidying->argument);
+                tidying->tell(record->name,
+                              finished ? "wrote the size of a volume whose image had grown"
+                                       : "deleted a volume that was half made or half deleted",
+                              r < 0 ? &failure : NULL, tidying->argument);
         state_unlock(state, volume_record_key(record->name));
         return 0;
 }
@@ -117,7 +194,9 @@ static void count_anew(const struct config *config)
 int provision_tidy(const struct config *config, bool dry_run, provision_tell *tell, void *argument, struct error *error)
 {
         static struct provision_call call;
-        const struct tidying tidying = { .call = &call, .dry_run = dry_run, .tell = tell, .argument = argument };
+        const struct tidying tidying = {
+                .call = &call, .dry_run = dry_run, .tell = tell, .argument = argument, .pools = json_object()
+        };
         struct error ignored; /* of pools that cannot be listed, others tell */
         int r;
 
@@ -126,6 +205,7 @@ int provision_tidy(const struct config *config, bool dry_run, provision_tell *te
         r = provision_record_open(config->state_dir, /* create= */ false, &call.state, error);
         if (r == 0)
                 r = provision_record_each(&call.state, tidy_one, (void *)&tidying, error);
+        close_pools(tidying.pools);
         if (r >= 0 && !dry_run) {
                 provision_record_tidy(&call.state);
                 r = record_find_repair(&call.state, error);

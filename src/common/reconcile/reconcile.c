@@ -17,14 +17,14 @@
 
 #define RUN_SECONDS 600
 
-static void tell_tidied(const char *name, const struct error *error, void *argument)
+static void tell_tidied(const char *name, const char *did, const struct error *error, void *argument)
 {
         struct reconcile_round *round = argument;
 
         if (error != NULL)
                 reconcile_problem(round->reconcile, name, error);
         else
-                reconcile_did(round->reconcile, "deleted a volume that was half made or half deleted", name);
+                reconcile_did(round->reconcile, did, name);
 }
 
 /* A file that engines read: a process was killed after it changed a volume, or somebody else changed the file. */
