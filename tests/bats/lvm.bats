@@ -492,6 +492,48 @@ ephemeral() {
         assert_success
 }
 
+# size_of_lv VOLUME
+size_of_lv() {
+        quietly lvs --noheadings --nosuffix --units b --options lv_size "$GROUP/$1"
+        grep -oE '[0-9]{6,}' "$BATS_TEST_TMPDIR/lvm.log"
+}
+
+@test "expandvolume grows a logical volume that its options name only where attach may have it" {
+        local thief
+        thief=$(spec thief "volumegroup=$GROUP" volumeID=data)
+        create data "$EXTENT" '"namespace": "one"'
+        assert_success
+        call attach "$thief" "$NODE"
+        assert_refused 'the volume "data"'
+        call expandvolume "$thief" "$(global_dir thief)" $((2 * EXTENT)) "$EXTENT"
+        assert_refused 'the volume "data"'
+        quietly lvcreate --size "${EXTENT}b" --name other "$GROUP"
+        write_policy '"devices": ["/dev/none"]'
+        call expandvolume "$(spec thief "volumegroup=$GROUP" volumeID=other)" "$(global_dir thief)" $((2 * EXTENT)) "$EXTENT"
+        assert_refused other devices
+        is "$(size_of_lv data) $(size_of_lv other)" "$EXTENT $EXTENT"
+        rm "$FLEXGRAFT_POLICY"
+        call expandvolume "$(spec thief "volumegroup=$GROUP" volumeID=other)" "$(global_dir thief)" $((2 * EXTENT)) "$EXTENT"
+        succeeded
+        is "$(size_of_lv data) $(size_of_lv other)" "$EXTENT $((2 * EXTENT))"
+        delete data
+        assert_success
+}
+
+@test "volume-expand is refused while another logical volume is attached under the volume's name" {
+        needs volume-expand
+        create data "$EXTENT"
+        assert_success
+        quietly lvcreate --size "${EXTENT}b" --name other "$GROUP"
+        kubelet_attach data "volumegroup=$GROUP" volumeID=other
+        helper volume-expand "{\"name\": \"data\", \"size\": $((2 * EXTENT))}"
+        assert_failure EBUSY
+        is "$(size_of_lv data) $(size_of_lv other)" "$EXTENT $EXTENT"
+        kubelet_detach data
+        delete data
+        assert_success
+}
+
 @test "a disk is adopted with a profile only where it lies as that asks for" {
         quietly lvcreate --size 8M --name plain "$GROUP"
         quietly lvcreate --type raid1 --mirrors 1 --size 8M --name two "$GROUP"

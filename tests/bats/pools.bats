@@ -242,6 +242,51 @@ refuses_growth() {
         succeeded
 }
 
+# sizes NAME...: of the records, as volume-list has them.
+sizes() {
+        listed
+        jq -r '[.volumes[] | "\(.name) \(.size)"] | sort | join(" ")' <<<"$json"
+}
+
+@test "expandvolume never grows the image of the volume of another name, and no record but that of what grows" {
+        local one two
+        make_pool one
+        one=$POOL_DIR
+        make_pool two
+        two=$POOL_DIR
+        attach_again a pool=one
+        make_disk "$two" a.img 8m
+        created '{"name": "b", "pool": "two", "id": "a.img"}'
+        call expandvolume "$(spec a type=loop pool=two)" "$(global_dir a)" 16777216 8388608
+        assert_refused a.img 'the volume "b"'
+        is "$(stat -c %s "$one/a.img" "$two/a.img" | xargs)" "8388608 8388608"
+        is "$(sizes)" "a 8388608 b 8388608"
+        # nor where the record is of another image of the pool
+        make_disk "$two" other.img 8m
+        created '{"name": "c", "pool": "two", "id": "other.img"}'
+        make_disk "$two" c.img 8m
+        call expandvolume "$(spec c type=loop pool=two)" "$(global_dir c)" 16777216 8388608
+        succeeded
+        is "$(stat -c %s "$two/c.img" "$two/other.img" | xargs)" "16777216 8388608"
+        is "$(sizes)" "a 8388608 b 8388608 c 8388608"
+}
+
+@test "volume-expand is refused while a disk that is not the volume's is attached under its name" {
+        needs volume-expand
+        make_pool one
+        attach_again a pool=one
+        make_disk "$POOL_DIR" y.img 8m
+        write_policy '"images": ["one"]'
+        kubelet_attach a type=loop pool=one image=y.img
+        helper volume-expand '{"name": "a", "size": "16m"}'
+        refused EBUSY y.img attached
+        is "$(stat -c %s "$POOL_DIR/a.img" "$POOL_DIR/y.img" | xargs) $(sizes)" "8388608 8388608 a 8388608"
+        kubelet_detach a
+        helper volume-expand '{"name": "a", "size": "16m"}'
+        succeeded
+        is "$(stat -c %s "$POOL_DIR/a.img" "$POOL_DIR/y.img" | xargs) $(sizes)" "16777216 8388608 a 16777216"
+}
+
 # bats test_tags=sweep
 @test "an attach that makes the image, killed anywhere, ends with one record of one image" {
         sweep --reply kubelet --kill --watch tree "$STATE_DIR" -- \

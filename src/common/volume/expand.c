@@ -23,19 +23,20 @@ static int grow(void *argument, uint64_t *ret_size_bytes, struct error *error)
 }
 
 /*
- * Adds to the options what the record says of an image's blocks. Gives: ret_provisioned, whether its record has to have
- * the new size; ret_block, whether no filesystem is to be on it.
+ * Adds to the options what the record says of an image's blocks. Gives: ret_provisioned, whether a record has to have the
+ * new size; ret_block, whether no filesystem is to be on it.
  */
 static void look_up(const struct volume_call *call, bool *ret_provisioned, bool *ret_block)
 {
         cleanup_provision_record struct provision_record record = {};
         struct error ignored;
-        bool found = provisioned_find_own(call, &record, &ignored) == 0;
 
-        if (found)
+        *ret_provisioned = call->kind->pool_types != NULL &&
+                           provision_record_find(call->config.state_dir, call->request->name, &record, &ignored) == 0 &&
+                           provisioned_is_own(call, &record);
+        if (*ret_provisioned)
                 provisioned_keep_parameters(call->request->options, &record);
-        *ret_provisioned = found || provisioned_is_by_name(call);
-        *ret_block = found && strcmp(record.target_type, "block") == 0;
+        *ret_block = *ret_provisioned && strcmp(record.target_type, "block") == 0;
 }
 
 static int grow_provisioned(struct volume_call *call, struct error *error)

@@ -66,6 +66,11 @@ static int choose(struct volume_call *call, const struct provision_record *made,
                 return fail(error, ENOMEM, "grow volume", request->name);
         if ((r = volume_choose_kind(call, error)) < 0 || (r = volume_choose_growing(call, error)) < 0)
                 return r;
+        if (call->recorded && call->record.source[0] != '\0' && !provisioned_is_own(call, made))
+                return fail_because(error, EBUSY, "grow volume", request->name,
+                                    "%.1000s is attached under this name, which is another disk than the volume's; "
+                                    "detach it first",
+                                    call->record.source);
         provisioned_keep_parameters(request->options, made);
         return 0;
 }

@@ -55,7 +55,7 @@ static int make(struct volume_call *call, struct error *error)
 static int grow(struct volume_call *call, uint64_t size_bytes, uint64_t *ret_size_bytes, struct error *error)
 {
         cleanup_provision_record struct provision_record record = {};
-        int r = provision_record_find(call->config.state_dir, call->request->name, &record, error);
+        int r = provisioned_find(call, &kind_directory, &record, error);
 
         if (r == -ENOENT)
                 return fail_because(error, ENOENT, "grow volume", call->request->name,

@@ -199,6 +199,21 @@ static int activate(struct volume_call *call, const struct names *names, struct 
         return r;
 }
 
+/* Whether a volume may have what its options name, which may be another's. After provisioned_hold(). */
+static int check_allowed(const struct volume_call *call, const struct names *names, struct error *error)
+{
+        char path[PATH_MAX];
+        int r;
+
+        if (text_starts(names->volume, POOL_LVM_RESTORED))
+                return fail_because(error, EINVAL, "find volume", names->volume,
+                                    "it is what a volume is restored to, and has another name then");
+        lvm_path(names->group, names->volume, path);
+        if ((r = policy_check_device(&call->policy, /* source= */ NULL, path, error)) < 0)
+                return r;
+        return provisioned_check_disk(call, /* pool= */ NULL, names->group, names->volume, error);
+}
+
 static int attach(struct volume_call *call, struct error *error)
 {
         struct names names;
@@ -209,16 +224,9 @@ static int attach(struct volume_call *call, struct error *error)
 
         if (look(call, &ignored) > 0 && mount_dir_is_staged(call))
                 return 0;
-        if ((r = names_of(call, &names, error)) < 0)
+        if ((r = names_of(call, &names, error)) < 0 || (r = check_allowed(call, &names, error)) < 0)
                 return r;
-        if (text_starts(names.volume, POOL_LVM_RESTORED))
-                return fail_because(error, EINVAL, "find volume", names.volume,
-                                    "it is what a volume is restored to, and has another name then");
         lvm_path(names.group, names.volume, path);
-        if ((r = policy_check_device(&call->policy, /* source= */ NULL, path, error)) < 0)
-                return r;
-        if ((r = provisioned_check_disk(call, /* pool= */ NULL, names.group, names.volume, error)) < 0)
-                return r;
         if (look(call, &ignored) > 0 && strcmp(call->record.source, path) == 0)
                 return 0;
         if (strcmp(call->record.source, path) != 0)
@@ -284,7 +292,7 @@ static int grow(struct volume_call *call, uint64_t size_bytes, uint64_t *ret_siz
                 *ret_size_bytes = size_bytes;
                 return 0;
         }
-        if (r < 0)
+        if (r < 0 || (r = call->recorded ? 0 : check_allowed(call, &names, error)) < 0)
                 return r;
         if (volume.size_bytes < size_bytes && volume.has_snapshots && volume.active)
                 return fail_because(

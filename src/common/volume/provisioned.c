@@ -12,12 +12,12 @@
 #include "volume/kinds.h"
 
 /* Where the request names a pool, it must be the record's, and the disk there be named after the volume. */
-static bool is_meant(const struct provision_record *record, const char *pool)
+static bool is_meant(const struct provision_record *record, const struct volume_kind *kind, const char *pool)
 {
         size_t length = strlen(record->name);
 
         return pool == NULL || (strcmp(record->pool, pool) == 0 && strncmp(record->id, record->name, length) == 0 &&
-                                (record->id[length] == '\0' || strcmp(record->id + length, POOL_IMAGE_SUFFIX) == 0));
+                                strcmp(record->id + length, kind == &kind_loop ? POOL_IMAGE_SUFFIX : "") == 0);
 }
 
 static int find(const struct volume_call *call, struct provision_record *ret_record, struct error *error)
@@ -70,7 +70,7 @@ int provisioned_find(const struct volume_call *call, const struct volume_kind *k
 
         if (r < 0 || (r = volume_request_option(call->request, "pool", &pool, error)) < 0)
                 return r;
-        if (!is_meant(ret_record, pool))
+        if (!is_meant(ret_record, kind, pool))
                 return -ENOENT;
         return text_among(ret_record->pool_type, kind->pool_types) ? check_usable(ret_record, error) : -ENOENT;
 }
@@ -232,7 +232,7 @@ static bool is_named(const struct volume_call *call, const struct provision_reco
         const char *pool;
 
         return provisioned_is_by_name(call) && strcmp(record->name, call->request->name) == 0 &&
-               volume_request_option(call->request, "pool", &pool, &ignored) == 0 && is_meant(record, pool);
+               volume_request_option(call->request, "pool", &pool, &ignored) == 0 && is_meant(record, call->kind, pool);
 }
 
 /* Who may have a volume is asked where it is named. */
@@ -301,14 +301,26 @@ static bool is_asked(const struct volume_call *call, const struct provision_reco
         if (volume_request_option(call->request, "pool", &pool, &ignored) < 0 ||
             volume_request_option(call->request, "image", &image, &ignored) < 0)
                 return false;
-        if (pool == NULL && image == NULL)
-                return true;
-        return strcmp(pool != NULL ? pool : POOL_DEFAULT, record->pool) == 0 &&
-               (image == NULL || strcmp(image, record->id) == 0);
+        if (image == NULL)
+                return is_meant(record, call->kind, pool);
+        return strcmp(pool != NULL ? pool : POOL_DEFAULT, record->pool) == 0 && strcmp(image, record->id) == 0;
 }
 
-/* Whether the record is of the image that is attached; other kinds go by the volume's name. */
-static bool is_attached_image(const struct volume_call *call, const struct provision_record *record)
+/* Whether a logical volume that is attached is the record's. */
+static bool is_attached_lv(const struct volume_call *call, const struct provision_record *record)
+{
+        struct error ignored;
+        struct pool pool;
+        char path[PATH_MAX];
+
+        if (call->record.source[0] == '\0' || pool_find(&call->config, record->pool, &pool, &ignored) < 0 ||
+            pool.volume_group[0] == '\0')
+                return true;
+        lvm_path(pool.volume_group, record->id, path);
+        return strcmp(call->record.source, path) == 0;
+}
+
+bool provisioned_is_own(const struct volume_call *call, const struct provision_record *record)
 {
         struct error ignored;
         struct pool pool;
@@ -316,7 +328,8 @@ static bool is_attached_image(const struct volume_call *call, const struct provi
 
         if (call->kind != &kind_loop)
                 return provisioned_is_by_name(call) && text_among(record->pool_type, call->kind->pool_types) &&
-                       volume_request_option(call->request, "pool", &asked, &ignored) == 0 && is_meant(record, asked);
+                       volume_request_option(call->request, "pool", &asked, &ignored) == 0 &&
+                       is_meant(record, call->kind, asked) && is_attached_lv(call, record);
         if (strcmp(record->pool_type, kind_loop.word) != 0 ||
             pool_find(&call->config, record->pool, &pool, &ignored) < 0)
                 return false;
@@ -329,8 +342,8 @@ int provisioned_find_own(const struct volume_call *call, struct provision_record
 {
         int r = call->kind->pool_types == NULL ? -ENOENT : find(call, ret_record, error);
 
-        return r == 0 && (ret_record->lifecycle != PROVISION_CREATED || !is_attached_image(call, ret_record)) ? -ENOENT
-                                                                                                              : r;
+        return r == 0 && (ret_record->lifecycle != PROVISION_CREATED || !provisioned_is_own(call, ret_record)) ? -ENOENT
+                                                                                                               : r;
 }
 
 int provisioned_check_blank(const struct volume_call *call, struct error *error)

@@ -71,9 +71,13 @@ int provisioned_note(const struct volume_call *call, bool has_kata_image, enum f
                      struct error *error);
 
 /*
+ * provisioned_is_own() - whether the record is of the disk that the call has attached, or that its options name while
+ * nothing is attached: a volume of the record's name may have another disk.
+ *
  * provisioned_find_own() - the record of the volume that the call has attached. Gives: ret_record, released by
  * provision_record_release(), also after a failure. Errors: ENOENT there is none, without a message.
  */
+bool provisioned_is_own(const struct volume_call *call, const struct provision_record *record);
 int provisioned_find_own(const struct volume_call *call, struct provision_record *ret_record, struct error *error);
 
 /* provisioned_is_by_name() - whether only the volume's name says which volume of a pool it is. */
