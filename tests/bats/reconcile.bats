@@ -461,6 +461,26 @@ forgotten() {
         did "$(global_dir data)"
 }
 
+@test "an ephemeral volume that a pod has mounted is not forgotten, however long it is seen" {
+        local dir dry
+        watch_kubelet
+        start_kubelet
+        dir=$(pod_dir scratch)
+        make_dir "$(dirname "$dir")"
+        call mount "$dir" "$(spec scratch ephemeral=true size=8Mi)"
+        succeeded
+        finds_nothing_to_do
+        later
+        for dry in true false; do
+                reconcile "{\"dryRun\": $dry}"
+                is "$(jq -c '[.actions, .problems]' <<<"$json")" '[[],[]]'
+        done
+        is "$(mounts_here)" "$dir"
+        call unmount "$dir"
+        succeeded
+        assert_nothing_left
+}
+
 @test "a forgotten volume is unstaged where kubelet's root is a symbolic link, too" {
         local real=$KUBELET
         ln -s "$real" "$BATS_TEST_TMPDIR/link"

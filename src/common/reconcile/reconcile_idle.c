@@ -41,11 +41,11 @@ static uint64_t see_stage(const struct mount_dir *staged)
         return mount_see_short_id(fd, &id) < 0 ? 0 : id;
 }
 
-/* Whether the device is mounted elsewhere on the node; also where that cannot be seen. */
+/* Whether the device is mounted on the node, but for the stage; also where that cannot be seen. */
 static bool is_mounted_elsewhere(const struct volume_call *call)
 {
         const struct volume_record *record = &call->record;
-        uint64_t stage_id = see_stage(&record->staged);
+        uint64_t stage_id = record->staged.dir == NULL ? 0 : see_stage(&record->staged); /* no mount's id is 0 */
         cleanup_mount_table struct mountinfo table = {};
 
         if (mountinfo_open_own(&table) < 0)
@@ -53,7 +53,8 @@ static bool is_mounted_elsewhere(const struct volume_call *call)
         while (mountinfo_next(&table))
                 if ((table.device == record->device_number ||
                      (major(table.device) == 0 && strcmp(table.source, record->device) == 0)) &&
-                    (stage_id != 0 ? table.id != stage_id : strcmp(table.mount_point, record->staged.dir) != 0))
+                    (record->staged.dir == NULL || stage_id != 0 ? table.id != stage_id
+                                                                 : strcmp(table.mount_point, record->staged.dir) != 0))
                         return true;
         return false;
 }
@@ -79,8 +80,8 @@ static bool is_used(const struct volume_call *call)
 
         if (reconcile_check_list(call, &ignored) < 0)
                 return true;
-        if (dir == NULL)
-                return false;
+        if (dir == NULL) /* an ephemeral volume is attached for a mount that another record has */
+                return is_mounted_elsewhere(call);
         if (kata_image_is_below(call->config.state_dir, dir) && has_kata_record(call, dir))
                 return true;
         /* kubelet's directory is named after the volume; the record of an image in a volume is not */
