@@ -232,6 +232,58 @@ nothing_is_left() {
         nothing_is_left
 }
 
+# node_reboots: what is mounted of the two pods' volumes is gone, with its devices; the records are of the boot before.
+node_reboots() {
+        local file
+        umount "$DIR" "$1"
+        for file in "$STATE_DIR"/volumes/*.json; do
+                losetup --detach "$(jq -r .device "$file")" 2>/dev/null || :
+                sed "s/$(</proc/sys/kernel/random/boot_id)/00000000-1111-2222-3333-444444444444/" "$file" >"$file.new"
+                mv "$file.new" "$file"
+        done
+        wait_until 5 no_loops_of_driver
+}
+
+@test "after a reboot volume-reconcile deletes the volume of a pod that is gone, though another's of its name was mounted before" {
+        local other=$KUBELET/pods/pod-2/volumes/$DRIVER_NAME/scratch
+        call mount "$other" "$SPEC"
+        succeeded
+        call mount "$DIR" "$SPEC"
+        succeeded
+        echo kept >"$DIR/file"
+        node_reboots "$other"
+        call mount "$DIR" "$SPEC"
+        succeeded
+        is "$(cat "$DIR/file")" kept
+        is "$(provisioned | wc -l)" 2
+        helper volume-reconcile
+        assert_success
+        is "$(jq -c '[.actions[] | select(.action == "deleted an ephemeral volume") | .subject]' <<<"$json")" "[\"$other\"]"
+        is "$(provisioned | wc -l) $(cat "$DIR/file")" "1 kept"
+        call unmount "$DIR"
+        succeeded
+        rmdir "$other" 2>/dev/null || :
+        nothing_is_left
+}
+
+@test "detach keeps the record of the volume of a pod that is gone, by which volume-reconcile deletes it" {
+        local other=$KUBELET/pods/pod-2/volumes/$DRIVER_NAME/scratch
+        call mount "$other" "$SPEC"
+        succeeded
+        call mount "$DIR" "$SPEC"
+        succeeded
+        node_reboots "$other"
+        call unmount "$DIR"
+        succeeded
+        call detach scratch "$NODE"
+        succeeded
+        is "$(provisioned | wc -l)" 1
+        helper volume-reconcile
+        assert_success
+        rmdir "$other" 2>/dev/null || :
+        nothing_is_left
+}
+
 @test "volume-reconcile ends what a volume-create or a volume-delete that was killed had begun" {
         local dry
         at_syscall --at fallocate --kill "$(program volume-create)" '{"name": "data", "size": 1048576}'

@@ -211,6 +211,15 @@ int volume_detach(struct volume_call *call, struct error *error)
         return volume_detach_recorded(call, error);
 }
 
+/* Of pods that are gone without an unmount. Overwriting it may take hours: volume-reconcile deletes it, by the record. */
+static bool has_made(const struct volume_call *call)
+{
+        for (size_t i = 0; call->kind->has_made != NULL && i < call->record.published_count; i++)
+                if (call->kind->has_made(call->config.state_dir, call->record.published[i].dir))
+                        return true;
+        return false;
+}
+
 int volume_detach_recorded(struct volume_call *call, struct error *error)
 {
         int attached = 0;
@@ -223,6 +232,10 @@ int volume_detach_recorded(struct volume_call *call, struct error *error)
                 return attached;
         if (!call->kind->has_device && (r = check_unmounted(call, error)) < 0)
                 return r; /* its record says where it is */
+        if (has_made(call)) {
+                log_say("kept the record: volume-reconcile deletes what was made for pods that are gone");
+                return 0;
+        }
         if ((r = take_pod_devices(call, error)) < 0)
                 return r;
         if (attached == 0 && call->kind->activates_early && (r = call->kind->detach(call, error)) < 0)

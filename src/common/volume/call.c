@@ -17,6 +17,7 @@
 #include "process/worker.h"
 #include "state/uses.h"
 #include "volume/exec_helpers.h"
+#include "volume/kinds.h"
 
 #define STATE_SORT "volumes"
 #define ERASE_SECONDS (24 * 3600U)
@@ -139,16 +140,37 @@ bool volume_call_is_here(const struct volume_call *call)
         return uname(&names) == 0 && strcasecmp(names.nodename, call->request->node) == 0;
 }
 
-/* After a reboot only an unfinished filesystem is still as the record says. */
+/* What was made for them is still there, and those of pods that are gone are deleted by what the record says. */
+static void renew_dirs(struct volume_record *record)
+{
+        static const struct mount_identity none;
+
+        for (size_t i = 0; i < record->published_count; i++) {
+                record->published[i].identity = none;
+                record->published[i].remap_key = 0;
+        }
+}
+
+static void forget_dirs(struct volume_record *record)
+{
+        while (record->published_count > 0)
+                volume_record_forget(record, record->published[0].dir);
+}
+
+/* After a reboot only an unfinished filesystem is still as the record says, and what was made for a directory alone. */
 static void renew_record(struct volume_call *call)
 {
         struct volume_record *record = &call->record;
+        const struct volume_kind *kind;
 
         if (!call->recorded || strcmp(record->boot_id, call->boot_id) == 0)
                 return;
         log_say("the record is from before a reboot");
-        while (record->published_count > 0)
-                volume_record_forget(record, record->published[0].dir);
+        kind = volume_kind_find(record->kind);
+        if (kind != NULL && kind->unmake != NULL)
+                renew_dirs(record);
+        else
+                forget_dirs(record);
         if (record->staged.dir != NULL)
                 volume_record_forget(record, record->staged.dir);
         record->device[0] = '\0';
