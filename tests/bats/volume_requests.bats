@@ -136,8 +136,32 @@ profile={"name": "data", "from": "other", "profile": "db"}
 parameters={"name": "data", "from": "other", "parameters": {"preallocate": "false"}}
 id={"name": "data", "from": "other", "id": "disk.img"}
 from={"name": "data", "from": "data"}
+namespace={"name": "data", "modify": true, "namespace": "other", "reclaimPolicy": "retain"}
 LINES
         assert_no_volume
+}
+
+@test "whether a volume is erased is shown as it is, also after modify changed what its parameters said" {
+        local said
+        created '{"name": "data", "size": 4096, "parameters": {"eraseAfter": "false", "preallocate": "false"}}'
+        for said in true false; do
+                created "{\"name\": \"data\", \"modify\": true, \"eraseAfter\": $said}"
+                assert_field '.volume.parameters | tojson' "{\"eraseAfter\":\"$said\",\"preallocate\":\"false\"}"
+                listed
+                assert_field '.volumes[0].parameters | tojson' "{\"eraseAfter\":\"$said\",\"preallocate\":\"false\"}"
+        done
+        # the same request again is the same, whatever modify has said
+        created '{"name": "data", "modify": true, "eraseAfter": true}'
+        created '{"name": "data", "size": 4096, "parameters": {"eraseAfter": "false", "preallocate": "false"}}'
+        existed true
+}
+
+@test "a volume that is there and larger than the limit is refused" {
+        created '{"name": "data", "size": 4096}'
+        create '{"name": "data", "size": 4096, "limit": 2000}'
+        refused EEXIST 4096 2000
+        created '{"name": "data", "size": 4096, "limit": 4096}'
+        existed true
 }
 
 @test "a snapshot needs a name of its own, and is taken or restored" {

@@ -61,14 +61,28 @@ bool provision_call_is_volume(const struct provision_record *record, const struc
         return record->adopted || item->ours;
 }
 
+/* Those that it was made with; what "eraseAfter" and "modify" said since counts. Owned by the caller. */
+static json_t *parameters_of(const struct provision_record *record)
+{
+        const char *erase = json_string_value(json_object_get(record->parameters, "eraseAfter"));
+        bool keeps = erase != NULL && strcmp(erase, "false") == 0;
+        json_t *parameters;
+
+        if (keeps == record->keeps_content)
+                return json_incref(record->parameters);
+        parameters = json_copy(record->parameters);
+        (void)json_object_set_new(parameters, "eraseAfter", json_string(record->keeps_content ? "false" : "true"));
+        return parameters;
+}
+
 json_t *provision_call_volume_object(const struct provision_record *record, const char *path)
 {
         json_t *volume =
-                json_pack("{s:o, s:s, s:s, s:o, s:I, s:s, s:s, s:b, s:s, s:O}", "name", reply_printable(record->name),
+                json_pack("{s:o, s:s, s:s, s:o, s:I, s:s, s:s, s:b, s:s, s:o}", "name", reply_printable(record->name),
                           "pool", record->pool, "type", record->pool_type, "id", reply_printable(record->id), "size",
                           (json_int_t)record->size_bytes, "targetType", record->target_type, "reclaimPolicy",
                           record->reclaim_policy, "adopted", record->adopted, "state",
-                          provision_lifecycle_word(record->lifecycle), "parameters", record->parameters);
+                          provision_lifecycle_word(record->lifecycle), "parameters", parameters_of(record));
         const char *const optional[][2] = {
                 { "profile", record->profile },
                 { "fsType", record->fs_type },

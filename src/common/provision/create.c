@@ -72,6 +72,10 @@ static int check_same(const struct provision_call *call, const struct provision_
                 return fail_different(request->name, "maker, a FlexVolume driver", record->driver, error);
         if (request->parameters != NULL && !json_equal(request->parameters, record->parameters))
                 return fail_different(request->name, "set of parameters", "", error);
+        if (request->limit_bytes != 0 && record->size_bytes > request->limit_bytes)
+                return fail_because(error, EEXIST, "create volume", request->name,
+                                    "a volume of this name exists, of %llu bytes, and the limit is %llu",
+                                    (unsigned long long)record->size_bytes, (unsigned long long)request->limit_bytes);
         (void)snprintf(size, sizeof size, "%llu", (unsigned long long)record->size_bytes);
         if (request->from != NULL && request->size_bytes == 0)
                 return 0;

@@ -148,6 +148,7 @@ static int check_modify(const struct provision_request *request, struct error *e
                 { "parameters", request->parameters != NULL },
                 { "from", request->from != NULL },
                 { "target", request->target != NULL },
+                { "namespace", request->namespace != NULL },
                 { "size", request->size_bytes != 0 },
                 { "limit", request->limit_bytes != 0 },
                 { "match", request->match },
