@@ -388,6 +388,22 @@ directory_sweep() {
 
 # ---- pods and containers
 
+@test "the option pool says the pool that a volume must be in, whatever its directory is called" {
+        local name
+        directory_pool
+        made_directory 'a b'
+        mkdir "$DIRS/olddir"
+        created '{"name": "adopted", "id": "olddir", "size": "8m", "pool": "dirs"}'
+        for name in 'a b' adopted; do
+                call mount "$(pod_dir "$name")" "$(spec "$name" type=directory pool=dirs)"
+                succeeded
+                call unmount "$(pod_dir "$name")"
+                succeeded
+                call mount "$(pod_dir "$name")" "$(spec "$name" type=directory pool=default)"
+                assert_refused 'no such volume'
+        done
+}
+
 @test "kubelet mounts a directory for two pods, volume-list tells so, and it is not deleted meanwhile" {
         directory_pool
         made_directory

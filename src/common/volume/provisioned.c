@@ -11,13 +11,20 @@
 #include "pool/record.h"
 #include "volume/kinds.h"
 
-/* Where the request names a pool, it must be the record's, and the disk there be named after the volume. */
+/*
+ * Where the request names a pool, it must be the record's. A device of a pool is found by the volume's name then: it must
+ * be named after the volume.
+ */
 static bool is_meant(const struct provision_record *record, const struct volume_kind *kind, const char *pool)
 {
         size_t length = strlen(record->name);
 
-        return pool == NULL || (strcmp(record->pool, pool) == 0 && strncmp(record->id, record->name, length) == 0 &&
-                                strcmp(record->id + length, kind == &kind_loop ? POOL_IMAGE_SUFFIX : "") == 0);
+        if (pool == NULL)
+                return true;
+        if (strcmp(record->pool, pool) != 0)
+                return false;
+        return !kind->has_device || (strncmp(record->id, record->name, length) == 0 &&
+                                     strcmp(record->id + length, kind == &kind_loop ? POOL_IMAGE_SUFFIX : "") == 0);
 }
 
 static int find(const struct volume_call *call, struct provision_record *ret_record, struct error *error)
