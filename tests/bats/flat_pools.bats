@@ -234,12 +234,12 @@ expand() {
         counted
 }
 
-@test "growing an image whose directory is no pool any more leaves the directory alone" {
+@test "growing an image that has no record, and whose directory is no pool any more, leaves the directory alone" {
         local before
         created '{"name": "data", "size": "1m", "pool": "fast"}'
         call attach "$(spec data type=loop)" "$NODE"
         succeeded
-        rm -r "$FLEXGRAFT_POOLS/fast.json" "$STATE_DIR/pool-sums"
+        rm -r "$FLEXGRAFT_POOLS/fast.json" "$STATE_DIR/pool-sums" "$STATE_DIR/provisioned/data.json"
         before=$(stat -c %y "$POOL_DIR")
         expand data 3145728
         is "$(stat -c %s "$POOL_DIR/data.img") $(stat -c %y "$POOL_DIR")" "3145728 $before"

@@ -287,6 +287,34 @@ sizes() {
         is "$(stat -c %s "$POOL_DIR/a.img" "$POOL_DIR/y.img" | xargs) $(sizes)" "16777216 8388608 a 16777216"
 }
 
+@test "an attached volume does not grow while the file of its pool is missing, since nothing tells whether there is room" {
+        needs volume-expand
+        make_pool fast
+        kubelet_attach data type=loop size=8Mi pool=fast
+        mv "$FLEXGRAFT_POOLS/fast.json" "$BATS_TEST_TMPDIR"
+        call expandvolume "$(spec data)" "$(global_dir data)" 16777216 8388608
+        assert_refused fast
+        helper volume-expand '{"name": "data", "size": "16m"}'
+        refused ENOENT fast
+        is "$(stat -c %s "$POOL_DIR/data.img")" 8388608
+        mv "$BATS_TEST_TMPDIR/fast.json" "$FLEXGRAFT_POOLS"
+        call expandvolume "$(spec data)" "$(global_dir data)" 16777216 8388608
+        succeeded
+        kubelet_detach data
+}
+
+@test "volume-expand of a volume whose image is gone says that, not that there is no such volume" {
+        local kind
+        needs volume-expand
+        make_pool fast
+        for kind in mount block; do
+                created "{\"name\": \"$kind\", \"size\": \"8m\", \"pool\": \"fast\", \"targetType\": \"$kind\"}"
+                rm "$POOL_DIR/$kind.img"
+                helper volume-expand "{\"name\": \"$kind\", \"size\": \"16m\"}"
+                refused ENOENT 'not in pool "fast" any more'
+        done
+}
+
 # bats test_tags=sweep
 @test "an attach that makes the image, killed anywhere, ends with one record of one image" {
         sweep --reply kubelet --kill --watch tree "$STATE_DIR" -- \

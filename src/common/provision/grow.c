@@ -56,11 +56,10 @@ static int grow(struct provision_call *call, const char *name, uint64_t size_byt
 
         if (r == 0 && (r = provision_record_lock(&call->state, name, error)) == 0)
                 r = provision_record_read(&call->state, name, &record, error);
-        if (r == 0)
-                r = check_growth(call, &record, size_bytes, asked, preallocate, error);
         if (r == -ENOENT)
                 return function(argument, &got_bytes, error);
-        if (r < 0 || (r = function(argument, &got_bytes, error)) < 0)
+        if (r < 0 || (r = check_growth(call, &record, size_bytes, asked, preallocate, error)) < 0 ||
+            (r = function(argument, &got_bytes, error)) < 0)
                 return r;
         if (got_bytes <= record.size_bytes && (!asked || size_bytes == record.asked_bytes))
                 return 0;
@@ -96,11 +95,12 @@ int provision_describe(const struct config *config, const char *name, json_t **r
         int r;
 
         call = (struct provision_call){ .config = *config, .state = STATE_NONE };
-        if ((r = provision_record_open(config->state_dir, /* create= */ false, &call.state, error)) == 0 &&
-            (r = provision_record_read(&call.state, name, &record, error)) == 0 &&
-            (r = provision_call_use_pool(&call, record.pool, error)) == 0 &&
+        r = provision_record_find(config->state_dir, name, &record, error);
+        if (r == -ENOENT)
+                return provision_fail_absent("find volume", name, error);
+        if (r == 0 && (r = provision_call_use_pool(&call, record.pool, error)) == 0 &&
             (r = provision_call_look_again(&call, &record, &item, error)) == 0)
                 *ret_volume = provision_call_item_object(&call, &record, &item);
         provision_call_release(&call);
-        return r == -ENOENT ? provision_fail_absent("find volume", name, error) : r;
+        return r;
 }

@@ -332,16 +332,20 @@ bool provisioned_is_own(const struct volume_call *call, const struct provision_r
         struct error ignored;
         struct pool pool;
         const char *asked;
+        const char *last;
 
         if (call->kind != &kind_loop)
                 return provisioned_is_by_name(call) && text_among(record->pool_type, call->kind->pool_types) &&
                        volume_request_option(call->request, "pool", &asked, &ignored) == 0 &&
                        is_meant(record, call->kind, asked) && is_attached_lv(call, record);
-        if (strcmp(record->pool_type, kind_loop.word) != 0 ||
-            pool_find(&call->config, record->pool, &pool, &ignored) < 0)
+        if (strcmp(record->pool_type, kind_loop.word) != 0)
                 return false;
         if (call->record.source[0] == '\0')
                 return is_asked(call, record);
+        if (pool_find(&call->config, record->pool, &pool, &ignored) < 0) { /* its file is gone */
+                last = strrchr(call->record.source, '/');
+                return last != NULL && strcmp(last + 1, record->id) == 0;
+        }
         return text_same(pool_file(&pool, call->record.source), record->id);
 }
 
