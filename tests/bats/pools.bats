@@ -303,6 +303,32 @@ sizes() {
         kubelet_detach data
 }
 
+@test "volume-list shows nothing of a FlexVolume volume that has the name of another volume, but another disk" {
+        created '{"name": "db", "size": "8m"}'
+        truncate -s 16M "$BATS_TEST_TMPDIR/other"
+        mkfs.ext4 -q -F "$BATS_TEST_TMPDIR/other"
+        attach_loop "$BATS_TEST_TMPDIR/other"
+        lifecycle_up db type=block "source=$LOOP"
+        listed
+        assert_field '.volumes[0] | [.health, .used, .free, .uses] | tojson' '["ok",null,null,[]]'
+        lifecycle_down db
+        lifecycle_up db type=loop
+        listed
+        assert_field '.volumes[0] | [.health, .used > 0, .free > 0, .uses[0].pod] | tojson' "[\"ok\",true,true,\"$POD\"]"
+        lifecycle_down db
+}
+
+@test "volume-list shows who has a volume also by another path of its pool" {
+        make_pool fast
+        created '{"name": "db", "size": "8m", "pool": "fast"}'
+        lifecycle_up db type=loop
+        ln -s "$POOL_DIR" "$BATS_TEST_TMPDIR/link"
+        printf '{"name": "fast", "type": "loop", "path": "%s"}\n' "$BATS_TEST_TMPDIR/link" >"$FLEXGRAFT_POOLS/fast.json"
+        listed
+        assert_field '.volumes[0] | [.path, .uses[0].pod] | join(" ")' "$BATS_TEST_TMPDIR/link/db.img $POD"
+        lifecycle_down db
+}
+
 @test "volume-expand of a volume whose image is gone says that, not that there is no such volume" {
         local kind
         needs volume-expand

@@ -89,7 +89,7 @@ static void add_uses(const struct provision_call *call, const struct provision_r
                 r = uses_each(call->config.state_dir, keys, add_use, &users, &ignored);
         }
 
-        if (r == 0 && attached.device_number != 0 &&
+        if (r == 0 && attached.device_number != 0 && volume_record_has(&attached, record->pool_type, path) &&
             (r = disk_uses_add_device(keys, attached.device_number, 0, &ignored)) == 0) {
                 use_keys_add_device(keys, attached.filesystem);
                 r = uses_each(call->config.state_dir, keys, add_use, &users, &ignored);

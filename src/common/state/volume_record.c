@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -245,6 +246,20 @@ int volume_record_peek(const char *state_dir, const char *name, const char *driv
         int r = state_open(state_dir, "volumes", /* create= */ false, &state, error);
 
         return r < 0 ? r : find_record(&state, load_file, name, driver, ret_record, error);
+}
+
+bool volume_record_has(const struct volume_record *record, const char *pool_type, const char *path)
+{
+        struct stat attached;
+        struct stat st;
+
+        if (path != NULL && strcmp(record->source, path) == 0)
+                return true;
+        if (strcmp(record->kind, pool_type) != 0)
+                return false;
+        return path == NULL || path[0] == '\0' || /* a pool's path may have changed */
+               (stat(record->source, &attached) == 0 && stat(path, &st) == 0 && attached.st_dev == st.st_dev &&
+                attached.st_ino == st.st_ino);
 }
 
 /* A new record gets the plain name, unless that is another driver's. */

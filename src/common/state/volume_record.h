@@ -98,6 +98,12 @@ int volume_record_peek(const char *state_dir, const char *name, const char *driv
                        struct error *error);
 
 /*
+ * volume_record_has() - whether what it has attached is the disk of a pool of this type at this path, which is NULL or
+ * "" where the pool has it no more: a FlexVolume volume of the same name may be something else.
+ */
+bool volume_record_has(const struct volume_record *record, const char *pool_type, const char *path);
+
+/*
  * volume_record_write() - replace it, whole. That a volume is attached, and that it is being formatted, must survive a
  * power failure; where it is mounted need not: a reboot ends the mounts.
  */

@@ -155,12 +155,16 @@ static void look(const struct patients *patients, struct patient *patient)
         const char *name = json_string_value(json_object_get(patient->volume, "name"));
         const char *state = json_string_value(json_object_get(patient->volume, "state"));
         const char *problem = json_string_value(json_object_get(patient->volume, "problem")); /* the pool's */
+        const char *type = json_string_value(json_object_get(patient->volume, "type"));
+        const char *path = json_string_value(json_object_get(patient->volume, "path"));
         struct error error = {};
         int r = volume_record_peek(patients->config.state_dir, name, /* driver= */ "", &record, &error);
 
         find(patient, HEALTH_OK, "");
         if (r < 0 && r != -ENOENT)
                 find(patient, HEALTH_UNKNOWN, "its record cannot be read");
+        if (r == 0 && !volume_record_has(&record, type, path))
+                r = -ENOENT;
         if (r == 0 && record.formatting[0] != '\0')
                 find(patient, HEALTH_UNFINISHED, "its filesystem is not finished; the next mount makes it anew");
         if (r == 0 && record.device_number != 0 && strcmp(record.boot_id, patients->boot_id) == 0) {
