@@ -136,7 +136,7 @@ static json_t *new_request(const Csi__V1__CreateVolumeRequest *request)
         (void)json_object_set_new(wanted, "targetType", json_string(is_block(request) ? "block" : "mount"));
         set(wanted, "fsType", fs_type[0] != '\0' || is_block(request) ? fs_type : parameter(request, "fsType"));
         set(wanted, "profile", profile);
-        /* With a profile only what one adds to it is said; volume-create refuses that. */
+        /* With a profile only what one adds to it is said; volume-create refuses that, but for what is of the claim. */
         if (profile == NULL || json_object_size(parameters) > 0)
                 (void)json_object_set(wanted, "parameters", parameters);
         json_decref(parameters);

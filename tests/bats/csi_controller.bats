@@ -59,6 +59,18 @@ directory_pool() {
         assert_field '.volumes[0] | [.pool, .profile, .fsType] | join(" ")' "fast db ext4"
 }
 
+@test "a volume is made with a profile for a claim that the provisioner names, and is that claim's" {
+        local claim='"csi.storage.k8s.io/pv/name": "pvc-1", "csi.storage.k8s.io/pvc/namespace": "team", "csi.storage.k8s.io/pvc/name"'
+        make_pool fast
+        write_profiles "\"db\": $(profile_for fast '"fs_type": "ext4"')"
+        make_volume pvc-1 "\"parameters\": {\"profile\": \"db\", $claim: \"data\"}"
+        make_volume pvc-1 "\"parameters\": {\"profile\": \"db\", $claim: \"data\"}"
+        csi CreateVolume "$(volume_request pvc-1 "\"parameters\": {\"profile\": \"db\", $claim: \"other\"}")"
+        answers ALREADY_EXISTS
+        csi CreateVolume "$(volume_request more "\"parameters\": {\"profile\": \"db\", $claim: \"data\", \"preallocate\": \"true\"}")"
+        answers INVALID_ARGUMENT profile
+}
+
 @test "the filesystem of the capability is that of the volume" {
         CAPABILITY='{"mount": {"fs_type": "ext4"}, "access_mode": {"mode": "SINGLE_NODE_WRITER"}}' make_volume data
         listed '{"name": "data"}'

@@ -52,6 +52,14 @@ static const struct file_key kubernetes_parameters[] = {
         {},
 };
 
+bool pool_kind_is_of_claim(const char *parameter)
+{
+        for (const struct file_key *key = kubernetes_parameters; key->name != NULL; key++)
+                if (strcmp(key->name, parameter) == 0)
+                        return true;
+        return false;
+}
+
 json_t *pool_kind_common_parameters(const json_t *parameters)
 {
         json_t *common = json_object();

@@ -211,6 +211,9 @@ const char *pool_kind_hint(const struct error *error);
 /* pool_kind_common_parameters() - those of a volume's that every kind of pool has, a new object. NULL: no memory. */
 json_t *pool_kind_common_parameters(const json_t *parameters);
 
+/* pool_kind_is_of_claim() - whether a parameter is what Kubernetes' provisioner says of a claim. */
+bool pool_kind_is_of_claim(const char *parameter);
+
 /* pool_kind_check_parameters() - whether a volume with such parameters (or NULL) can be made. Errors: EINVAL. */
 int pool_kind_check_parameters(const struct pool_kind *kind, const json_t *parameters, struct error *error);
 

@@ -143,6 +143,20 @@ int provision_call_look_again(const struct provision_call *call, const struct pr
         return r;
 }
 
+/* Those of the profile, and what the request says of a claim. A new object, or a reference. */
+static json_t *wanted_parameters(const struct provision_request *request, const json_t *profile)
+{
+        const json_t *given = profile != NULL ? profile_parameters(profile) : request->parameters;
+        json_t *parameters;
+
+        if (profile == NULL || request->parameters == NULL)
+                return given != NULL ? json_incref((json_t *)given) : json_object();
+        parameters = json_copy((json_t *)request->parameters);
+        if (given != NULL)
+                (void)json_object_update(parameters, (json_t *)given);
+        return parameters;
+}
+
 void provision_call_init_record(const struct provision_call *call, struct provision_record *ret_record)
 {
         const struct provision_request *request = call->request;
@@ -173,7 +187,7 @@ void provision_call_init_record(const struct provision_call *call, struct provis
         (void)text_copy(ret_record->fs_type, sizeof ret_record->fs_type, block ? "" : fs_type);
         (void)text_copy(ret_record->access_mode, sizeof ret_record->access_mode,
                         profile != NULL ? profile_access_mode(profile) : "");
-        ret_record->parameters = parameters != NULL ? json_incref((json_t *)parameters) : json_object();
+        ret_record->parameters = wanted_parameters(request, profile);
         ret_record->mount_flags = flags != NULL ? json_incref((json_t *)flags) : json_array();
 }
 

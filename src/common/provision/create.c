@@ -49,6 +49,20 @@ static bool is_noted_later(const struct provision_request *request, const struct
                record->namespace[0] == '\0';
 }
 
+/* With a profile a request has only a few of them. */
+static bool has_parameters(const struct provision_request *request, const struct provision_record *record)
+{
+        const char *key;
+        const json_t *value;
+
+        if (request->profile == NULL)
+                return json_equal(request->parameters, record->parameters);
+        json_object_foreach ((json_t *)request->parameters, key, value)
+                if (!json_equal(json_object_get(record->parameters, key), value))
+                        return false;
+        return true;
+}
+
 /* A retry asks for the same; the same name for something else is refused. */
 static int check_same(const struct provision_call *call, const struct provision_record *record, struct error *error)
 {
@@ -70,7 +84,7 @@ static int check_same(const struct provision_call *call, const struct provision_
                         return fail_different(request->name, pairs[i][0], pairs[i][2], error);
         if (request->namespace != NULL && record->driver[0] != '\0' && record->namespace[0] == '\0')
                 return fail_different(request->name, "maker, a FlexVolume driver", record->driver, error);
-        if (request->parameters != NULL && !json_equal(request->parameters, record->parameters))
+        if (request->parameters != NULL && !has_parameters(request, record))
                 return fail_different(request->name, "set of parameters", "", error);
         if (request->limit_bytes != 0 && record->size_bytes > request->limit_bytes)
                 return fail_because(error, EEXIST, "create volume", request->name,

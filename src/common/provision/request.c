@@ -9,6 +9,7 @@
 #include "base/key.h"
 #include "pool/pool.h"
 #include "pool/pool_implied.h"
+#include "pool/pool_kind.h"
 #include "pool/record.h"
 #include "state/access.h"
 
@@ -160,6 +161,18 @@ static int check_modify(const struct provision_request *request, struct error *e
         return 0;
 }
 
+/* A profile sets the others. */
+static bool are_of_claim(const json_t *parameters)
+{
+        const char *key;
+        const json_t *ignored;
+
+        json_object_foreach ((json_t *)parameters, key, ignored)
+                if (!pool_kind_is_of_claim(key))
+                        return false;
+        return true;
+}
+
 static int check(const struct provision_request *request, struct error *error)
 {
         bool adopts = request->id != NULL;
@@ -183,7 +196,7 @@ static int check(const struct provision_request *request, struct error *error)
                 return json_value_refuse(error, "match", "cannot be combined with \"id\"");
         if (!adopts && request->size_bytes == 0)
                 return json_value_refuse(error, "size", "is missing");
-        if (request->parameters != NULL && request->profile != NULL)
+        if (request->parameters != NULL && request->profile != NULL && !are_of_claim(request->parameters))
                 return json_value_refuse(error, "parameters", "cannot be combined with \"profile\", which sets them");
         if ((adopts || request->match) && request->parameters != NULL &&
             !(adopts && pool_implied_by(request->parameters)))
