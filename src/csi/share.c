@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "names.h"
 
@@ -52,6 +53,34 @@ bool csi_share_read(const char *id, struct csi_share *ret_share)
         return ret_share->server[0] != '\0' && ret_share->directory[0] != '\0';
 }
 
+/*
+ * Where a volume lies whose request named only a pool: its path is "SERVER:/SHARE/DIRECTORY". One with the character that
+ * separates the parts of an id cannot have one.
+ */
+static bool put_place(const char *path, const char *directory, struct csi_share *ret_share)
+{
+        const char *colon = strstr(path, ":/");
+        size_t length;
+
+        if (colon == NULL || strchr(path, '#') != NULL || !text_ends(colon, directory))
+                return false;
+        length = strlen(colon + 1) - strlen(directory);
+        return length < CSI_SHARE_SIZE && put_trimmed(ret_share->server, path, (size_t)(colon - path)) &&
+               put_trimmed(ret_share->share + 1, colon + 1, length);
+}
+
+/* What another node does, which has no record of it. */
+static const char *on_delete_of(const json_t *volume)
+{
+        const char *word = json_member_text(json_object_get(volume, "parameters"), "onDelete");
+
+        if (strcmp(json_member_text(volume, "reclaimPolicy"), "retain") == 0)
+                return "retain";
+        if (word[0] == '\0')
+                word = json_member_text(volume, "onDelete");
+        return strcmp(word, "delete") == 0 ? "" : word;
+}
+
 bool csi_share_of(const json_t *volume, struct csi_share *ret_share)
 {
         const json_t *parameters = json_object_get(volume, "parameters");
@@ -59,16 +88,18 @@ bool csi_share_of(const json_t *volume, struct csi_share *ret_share)
         const char *share = json_string_value(json_object_get(parameters, "share"));
         const char *directory = json_string_value(json_object_get(volume, "id"));
         const char *name = json_string_value(json_object_get(volume, "name"));
-        const char *on_delete = json_string_value(json_object_get(parameters, "onDelete"));
+        const char *on_delete = on_delete_of(volume);
+        bool placed;
 
         *ret_share = (struct csi_share){ .share = "/" };
-        if (server == NULL || share == NULL || directory == NULL || name == NULL || strlen(share) >= CSI_SHARE_SIZE)
+        if (directory == NULL || name == NULL || strcmp(json_member_text(volume, "type"), "nfs") != 0)
                 return false;
-        if (on_delete == NULL || strcmp(on_delete, "delete") == 0)
-                on_delete = "";
-        return text_copy(ret_share->server, CSI_SHARE_SIZE, server) &&
-               put_trimmed(ret_share->share + 1, share, strlen(share)) &&
-               text_copy(ret_share->directory, CSI_SHARE_SIZE, directory) &&
+        if (server != NULL && share != NULL)
+                placed = strlen(share) < CSI_SHARE_SIZE && text_copy(ret_share->server, CSI_SHARE_SIZE, server) &&
+                         put_trimmed(ret_share->share + 1, share, strlen(share));
+        else
+                placed = put_place(json_member_text(volume, "path"), directory, ret_share);
+        return placed && text_copy(ret_share->directory, CSI_SHARE_SIZE, directory) &&
                text_copy(ret_share->name, CSI_SHARE_SIZE, name) &&
                text_copy(ret_share->on_delete, CSI_SHARE_SIZE, on_delete);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * share.h - ids of volumes on a share of an NFS server that a StorageClass names. They are those of csi-driver-nfs,
+ * share.h - ids of volumes on a share of an NFS server, which a StorageClass or its pool names. They are those of
+ * csi-driver-nfs,
  *
  *      SERVER#SHARE#DIRECTORY#NAME#ONDELETE
  *
@@ -33,7 +34,7 @@ void csi_share_lower(char *text);
 /* csi_share_read() - the parts of an id; false: it is none of a share. */
 bool csi_share_read(const char *id, struct csi_share *ret_share);
 
-/* csi_share_of() - the parts of a volume as the volume tools say it; false: its request named no share. */
+/* csi_share_of() - the parts of a volume as the volume tools say it; false: it is on none, or nobody knows on which. */
 bool csi_share_of(const json_t *volume, struct csi_share *ret_share);
 
 /* csi_share_id() - the id; ret_id has CSI_SHARE_ID_SIZE bytes. */

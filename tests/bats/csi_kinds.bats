@@ -317,6 +317,23 @@ on_share() {
 }
 
 # bats test_tags=nfs
+@test "what another node made in a pool on a server is deleted by this one, which may have no such pool" {
+        with_share
+        printf '{"name": "nas", "type": "nfs", "server": "%s", "share": "%s"}\n' "$NFS_ADDRESS" "$EXPORT" >"$FLEXGRAFT_POOLS/nas.json"
+        CAPABILITY=$WRITER
+        new_volume '"parameters": {"pool": "nas"}'
+        ID=$VOLUME_ID
+        kubelet_up
+        mark
+        kubelet_down
+        rm -rf "$STATE_DIR/provisioned" "$FLEXGRAFT_POOLS/nas.json" # as on a node that never had it
+        is "$(on_share)" 'data data/file'
+        delete_volume "$ID"
+        delete_volume "$ID"
+        is "$(on_share)|$(provisioned)" '|'
+}
+
+# bats test_tags=nfs
 @test "a volume whose server does not answer is abnormal, its stats are answered, and it is well when the server answers again" {
         with_share
         ID=web

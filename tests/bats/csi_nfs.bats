@@ -128,6 +128,44 @@ END_OF_IDS
         answers NOT_FOUND
 }
 
+# made_in_pool PATH [MEMBERS]: CreateVolume of "data" in the pool "nas", whose volume has that path on its server.
+made_in_pool() {
+        make_program volume-create "{\"status\": \"Success\", \"volume\": {\"name\": \"data\", \"type\": \"nfs\", \"id\": \"team/data\", \"path\": \"$1\",
+                \"targetType\": \"mount\", \"size\": 8388608, \"parameters\": {}${2:+, $2}}}"
+        csi CreateVolume "$(CAPABILITY=$WRITER volume_request data '"parameters": {"pool": "nas"}')"
+        answers OK
+        VOLUME_ID=$(json_field .volume.volume_id)
+}
+
+@test "a volume of a pool on a server has an id by which any node deletes it, as the pool says" {
+        local path members wanted
+        while IFS='|' read -r path members wanted; do
+                made_in_pool "$path" "$members"
+                is "$VOLUME_ID" "$wanted" "$path $members" || return 1
+        done <<'END_OF_VOLUMES'
+nas.example.org:/export/k8s/team/data|"onDelete": "delete"|nas.example.org#export/k8s#team/data#data#
+nas.example.org:/team/data|"onDelete": "archive"|nas.example.org##team/data#data#archive
+[2001:db8::1]:/export/team/data|"onDelete": "retain"|[2001:db8::1]#export#team/data#data#retain
+nas.example.org:/export/team/data|"onDelete": "delete", "reclaimPolicy": "retain"|nas.example.org#export#team/data#data#retain
+nas.example.org:/ex#port/team/data|"onDelete": "delete"|data
+END_OF_VOLUMES
+        made_in_pool nas.example.org:/export/team/data '"onDelete": "archive"'
+        asked_anew
+        with_id DeleteVolume "$VOLUME_ID"
+        answers OK
+        is "$(programs_begun)" 'volume-list volume-create volume-delete'
+        is "$(requests '.[1] | [.name, .parameters.server, .parameters.share, .id, .parameters.onDelete] | join(" ")')" \
+                "data nas.example.org /export team/data archive"
+}
+
+@test "a volume of a pool on a server that is missing at the moment is not said to be deleted" {
+        make_program volume-list '{"status": "Success", "volumes": [{"name": "data", "id": "team/data", "type": "nfs", "parameters": {}}]}'
+        make_program volume-delete '{"status": "Failure", "message": "there is no pool", "error": {"errno": "ENODEV"}}' 1
+        with_id DeleteVolume 'nas.example.org#export#team/data#data#'
+        answers NOT_FOUND "no pool"
+        is "$(programs_begun)" 'volume-list volume-delete'
+}
+
 # ---- growth
 
 @test "a volume on a server grows without a program that makes it grow, on the controller and on a node, whichever driver made it" {

@@ -104,13 +104,21 @@ json_t *provision_call_volume_object(const struct provision_record *record, cons
         return volume;
 }
 
+void provision_call_put_pool(const struct pool *pool, const struct pool_item *item, json_t *volume)
+{
+        if (volume == NULL || !pool->kind->no_device)
+                return;
+        (void)json_object_set_new(volume, "sizeEnforced", json_boolean(item->limited));
+        if (pool->nfs.on_delete[0] != '\0')
+                (void)json_object_set_new(volume, "onDelete", json_string(pool->nfs.on_delete));
+}
+
 json_t *provision_call_item_object(const struct provision_call *call, const struct provision_record *record,
                                    const struct pool_item *item)
 {
         json_t *volume = provision_call_volume_object(record, item->path);
 
-        if (volume != NULL && call->kind->no_device)
-                (void)json_object_set_new(volume, "sizeEnforced", json_boolean(item->limited));
+        provision_call_put_pool(&call->pool, item, volume);
         return volume;
 }
 

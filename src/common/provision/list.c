@@ -157,8 +157,7 @@ static json_t *found_object(const struct pool *pool, const struct pool_item *ite
 
         if (item->problem != NULL)
                 (void)json_object_set_new(found, "problem", json_string(item->problem));
-        if (pool->kind->no_device)
-                (void)json_object_set_new(found, "sizeEnforced", json_boolean(item->limited));
+        provision_call_put_pool(pool, item, found);
         if (item->limited) {
                 (void)json_object_set_new(found, "used", json_integer((json_int_t)item->used_bytes));
                 (void)json_object_set_new(found, "free",
