@@ -228,6 +228,21 @@ static void created(struct call *call, const struct outcome *outcome)
         call_answer(call, &response.base);
 }
 
+static bool has_terms(const Csi__V1__TopologyRequirement *wanted)
+{
+        return wanted != NULL && wanted->n_requisite + wanted->n_preferred > 0;
+}
+
+/* Where the scheduler chose the node, another one may have it: the provisioner has that tried after RESOURCE_EXHAUSTED. */
+static void fail_sourceless(struct call *call)
+{
+        const Csi__V1__CreateVolumeRequest *request = request_of(call);
+
+        call_fail(call, has_terms(request->accessibility_requirements) ? GRPC_RESOURCE_EXHAUSTED : GRPC_NOT_FOUND,
+                  "there is no %s \"%.128s\" on this node", source_is_snapshot(request) ? "snapshot" : "volume",
+                  source_id(request));
+}
+
 static void source_listed(struct call *call, const struct outcome *outcome)
 {
         const Csi__V1__CreateVolumeRequest *request = request_of(call);
@@ -238,8 +253,7 @@ static void source_listed(struct call *call, const struct outcome *outcome)
                 return;
         source = controller_find(outcome, id, source_is_snapshot(request));
         if (source == NULL)
-                call_fail(call, GRPC_NOT_FOUND, "there is no %s \"%.128s\" on this node",
-                          source_is_snapshot(request) ? "snapshot" : "volume", id);
+                fail_sourceless(call);
         else if ((strcmp(json_member_text(source, "targetType"), "block") == 0) != is_block(request))
                 call_fail(call, GRPC_INVALID_ARGUMENT, "its content source \"%.128s\" is %s", id,
                           is_block(request) ? "no block volume" : "a block volume");
@@ -297,7 +311,7 @@ static bool has_long_flags(const Csi__V1__CreateVolumeRequest *request)
 
 static bool is_here(const struct call *call, const Csi__V1__TopologyRequirement *wanted)
 {
-        bool any = wanted == NULL || wanted->n_requisite + wanted->n_preferred == 0;
+        bool any = !has_terms(wanted);
 
         for (size_t i = 0; !any && i < wanted->n_requisite; i++)
                 any = controller_topology_here(call, wanted->requisite[i]);

@@ -449,6 +449,17 @@ directory_pool() {
         answers NOT_FOUND
 }
 
+@test "a source that this node lacks is RESOURCE_EXHAUSTED where the scheduler chose the node, so that another is tried" {
+        local source here='"accessibility_requirements": {"requisite": [{"segments": {"'"$TOPOLOGY_KEY"'": "'"$NODE_ID"'"}}]}'
+        for source in '"snapshot": {"snapshot_id": "elsewhere"}' '"volume": {"volume_id": "elsewhere"}'; do
+                csi CreateVolume "$(volume_request copy "\"volume_content_source\": {$source}, $here")"
+                answers RESOURCE_EXHAUSTED 'on this node' || return 1
+                csi CreateVolume "$(volume_request copy "\"volume_content_source\": {$source}")"
+                answers NOT_FOUND 'on this node' || return 1
+        done
+        is "$(provisioned)" '' records
+}
+
 @test "snapshots are listed by their volume, and page by page" {
         local name
         make_volume data
