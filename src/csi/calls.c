@@ -25,7 +25,9 @@ struct call {
         call_next *goes_on;   /* with what the program has answered */
         struct call **begun;  /* set to NULL by an answer while begin() runs */
         struct run *run;      /* the program; NULL: none */
-        bool has_worked;      /* one of its programs has ended */
+        bool looks;           /* that changes nothing */
+        bool has_run;         /* one of its programs has ended */
+        bool has_worked;      /* one that may have changed something has */
         struct memory memory; /* of the request, and more */
 };
 
@@ -168,14 +170,17 @@ static void go_on(void *argument, const struct outcome *outcome)
 {
         struct call *call = argument;
         call_next *next = call->goes_on;
-        const bool has_worked = call->has_worked;
+        const bool is_first = !call->has_run;
 
         call->goes_on = NULL;
         call->run = NULL;
-        call->has_worked = true;
-        if (outcome->occupied && !has_worked)
+        call->has_run = true;
+        call->has_worked = call->has_worked || !call->looks;
+        if (outcome->occupied && is_first)
                 call_fail(call, GRPC_ABORTED,
                           "a call for %.256s that was made before the driver was restarted is under way", call->alone);
+        else if (call->answered == NULL && !call->has_worked)
+                end_call(call); /* what it saw may be another volume's by the time that it goes on */
         else
                 next(call, outcome);
 }
@@ -183,6 +188,7 @@ static void go_on(void *argument, const struct outcome *outcome)
 void call_run(struct call *call, const char *program, const char *const arguments[], const char *input, call_next *next)
 {
         call->goes_on = next;
+        call->looks = strcmp(program, "volume-list") == 0;
         call->run = run_begin(queue_of(call->rpc), call->rpc->slow != NULL && call->rpc->slow(call->request),
                               call->alone, program, arguments, input, go_on, call);
 }

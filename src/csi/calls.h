@@ -35,7 +35,7 @@ struct call *call_begin(const struct rpc *rpc, const uint8_t *request, size_t le
 
 /*
  * call_forget() - nobody waits for the answer any more. What has begun is finished all the same; a call whose first
- * program still waits for others ends here, and does nothing.
+ * program still waits for others ends here, and does nothing. One that has only looked (volume-list) ends when it has.
  */
 void call_forget(struct call *call);
 

@@ -132,6 +132,18 @@ given_up() {
         is "$(wc -l <"$CORE/began")" 2 "programs that were started"
 }
 
+@test "a call that has only looked when nobody waits for it any more changes nothing" {
+        local id=0a076e236523702323 # "n#e#p##"
+        make_program volume-create '{"status": "Success", "volume": {"name": "n#e#p##", "type": "nfs"}}'
+        core_start
+        hold
+        wire cancel "$DELETE" "$id" "$CORE/began"
+        is "$output" CANCELLED
+        let_go
+        wait_until 10 answers_ok "$DELETE" "$id"
+        is "$(cut -d' ' -f1 "$CORE/began" | paste -sd' ')" 'volume-list volume-list volume-create volume-delete'
+}
+
 answers_ok() {
         wire one "$@"
         [[ $output == OK ]]
