@@ -47,7 +47,7 @@ void controller_run(struct call *call, const char *program, json_t *request, cal
 /* controller_failed() - whether a program has failed; then the call is answered with its message and csi_code(). */
 bool controller_failed(struct call *call, const struct outcome *outcome);
 
-/* ---- controller_reply.c: what the volume tools say of a volume, as CSI's messages */
+/* ---- controller_reply.c, controller_copy.c: what the volume tools say of a volume, as CSI's messages */
 
 int64_t reply_bytes(const json_t *object, const char *key);
 
@@ -59,6 +59,12 @@ bool controller_is_shared(const json_t *volume);
 
 /* controller_volume() - a message. */
 Csi__V1__Volume *controller_volume(struct call *call, const json_t *volume);
+
+/*
+ * controller_copy_lacks() - a key of a request for a new volume that a copy of this one will not have as it says, or that
+ * this copy has not; NULL: none. Borrowed from the request.
+ */
+const char *controller_copy_lacks(const json_t *wanted, const json_t *volume);
 
 /* controller_condition() - how it is, as volume-list has it. */
 Csi__V1__VolumeCondition *controller_condition(struct call *call, const json_t *volume);

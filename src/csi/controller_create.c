@@ -143,14 +143,18 @@ static json_t *new_request(const Csi__V1__CreateVolumeRequest *request)
         return wanted;
 }
 
-/* What the source is, the copy is, too. */
+/* What the source is, the copy is, too; but how it is deleted is the request's to say. */
 static json_t *copy_request(const Csi__V1__CreateVolumeRequest *request)
 {
         json_t *wanted = begin_request(request);
+        const char *erase = csi_map_find(CSI_MAP(request, mutable_parameters), "eraseAfter", /* any_case= */ false)
+                                    ?: parameter(request, "eraseAfter");
         char source[CSI_VOLUME_NAME_SIZE];
 
         csi_id_name(source_id(request), source);
         set(wanted, "from", source);
+        if (erase != NULL && erase[0] != '\0')
+                (void)json_object_set_new(wanted, "eraseAfter", json_boolean(strcmp(erase, "false") != 0));
         if (request->capacity_range != NULL && request->capacity_range->required_bytes != 0)
                 (void)json_object_set_new(wanted, "size", json_integer(request->capacity_range->required_bytes));
         return wanted;
@@ -158,9 +162,25 @@ static json_t *copy_request(const Csi__V1__CreateVolumeRequest *request)
 
 /* ---- what came of it */
 
-/* What volume-create does not compare. NULL: nothing differs. */
-static const char *difference(const Csi__V1__CreateVolumeRequest *request, const json_t *volume)
+/* What the request says and a copy, or a copy of this volume, has not; NULL: nothing. */
+static const char *lacking(struct call *call, const json_t *volume)
 {
+        json_t *wanted = new_request(request_of(call));
+        const char *erase = json_member_text(json_object_get(wanted, "parameters"), "eraseAfter");
+        const char *key = controller_copy_lacks(wanted, volume);
+
+        if (key == NULL && erase[0] != '\0' && strcmp(erase, "true") != 0 && strcmp(erase, "false") != 0)
+                key = "eraseAfter";
+        if (key != NULL)
+                key = csi_text(call, key);
+        json_decref(wanted);
+        return key;
+}
+
+/* What volume-create does not compare. NULL: nothing differs. */
+static const char *difference(struct call *call, const json_t *volume)
+{
+        const Csi__V1__CreateVolumeRequest *request = request_of(call);
         const char *id = source_id(request);
         char source[CSI_VOLUME_NAME_SIZE] = "";
 
@@ -175,6 +195,8 @@ static const char *difference(const Csi__V1__CreateVolumeRequest *request, const
         if (request->capacity_range != NULL && request->capacity_range->limit_bytes != 0 &&
             reply_bytes(volume, "size") > request->capacity_range->limit_bytes)
                 return "a volume of this name exists, larger than the limit";
+        if (id != NULL && lacking(call, volume) != NULL)
+                return "a volume of this name exists, with another set of parameters";
         return NULL;
 }
 
@@ -204,6 +226,7 @@ static void created(struct call *call, const struct outcome *outcome)
         const Csi__V1__CreateVolumeRequest *request = request_of(call);
         const json_t *volume = json_object_get(outcome->reply, "volume");
         Csi__V1__CreateVolumeResponse response = CSI__V1__CREATE_VOLUME_RESPONSE__INIT;
+        const char *differs;
         bool elsewhere = source_id(request) == NULL && (outcome->error == ENOENT || outcome->error == ENODEV);
 
         if (outcome->status > 0 && elsewhere) {
@@ -219,8 +242,8 @@ static void created(struct call *call, const struct outcome *outcome)
         }
         if (controller_failed(call, outcome))
                 return;
-        if (difference(request, volume) != NULL) {
-                call_fail(call, GRPC_ALREADY_EXISTS, "%s", difference(request, volume));
+        if ((differs = difference(call, volume)) != NULL) {
+                call_fail(call, GRPC_ALREADY_EXISTS, "%s", differs);
                 return;
         }
         response.volume = controller_volume(call, volume);
@@ -248,6 +271,7 @@ static void source_listed(struct call *call, const struct outcome *outcome)
         const Csi__V1__CreateVolumeRequest *request = request_of(call);
         const char *id = source_id(request);
         const json_t *source;
+        const char *lacks;
 
         if (controller_failed(call, outcome))
                 return;
@@ -257,6 +281,10 @@ static void source_listed(struct call *call, const struct outcome *outcome)
         else if ((strcmp(json_member_text(source, "targetType"), "block") == 0) != is_block(request))
                 call_fail(call, GRPC_INVALID_ARGUMENT, "its content source \"%.128s\" is %s", id,
                           is_block(request) ? "no block volume" : "a block volume");
+        else if ((lacks = lacking(call, source)) != NULL)
+                call_fail(call, GRPC_INVALID_ARGUMENT,
+                          "%.64s: a copy has that of its content source \"%.128s\", which is not what is asked for",
+                          lacks, id);
         else
                 controller_run(call, "volume-create", copy_request(request), created);
 }

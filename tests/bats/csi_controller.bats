@@ -449,6 +449,57 @@ directory_pool() {
         answers NOT_FOUND
 }
 
+# copy_of SOURCE [PARAMETERS [MEMBERS]]: CreateVolume of "copy".
+copy_of() {
+        csi CreateVolume "$(volume_request copy "\"volume_content_source\": {\"volume\": {\"volume_id\": \"$1\"}}, \"parameters\": {${2:-}}${3:+, $3}")"
+}
+
+@test "a copy is overwritten when it is deleted as its own class says, and not as its source's" {
+        local was class mutable
+        while read -r was class mutable wanted; do
+                make_volume data "\"parameters\": {\"eraseAfter\": \"$was\"}"
+                copy_of data "\"eraseAfter\": \"$class\"" "\"mutable_parameters\": {$mutable}"
+                answers OK
+                is "$(jq .eraseAfter "$STATE_DIR/provisioned/copy.json")" "$wanted" "of $class $mutable, from $was" || return 1
+                with_id DeleteVolume copy
+                with_id DeleteVolume data
+                answers OK
+        done <<'END_OF_CLASSES'
+false true "reclaimPolicy":"delete" true
+true false "reclaimPolicy":"delete" false
+true true "eraseAfter":"false" false
+END_OF_CLASSES
+        make_volume data
+        copy_of data '"eraseAfter": "maybe"'
+        answers INVALID_ARGUMENT eraseAfter
+}
+
+@test "a copy whose class asks for what its source has not is refused, and one that has it all is made" {
+        local wrong
+        make_pool fast
+        write_profiles "\"db\": $(profile_for fast '"fs_type": "ext4"'), \"more\": $(profile_for fast)"
+        make_volume data '"parameters": {"profile": "db"}'
+        for wrong in '"profile": "more"=profile' '"profile": "db", "pool": "default"=profile' '"idMappable": "always"=idMappable' \
+                '"kataContainers": "true"=kataContainers' '"fsType": "xfs"=fsType' '"colour": "blue"=colour'; do
+                copy_of data "${wrong%=*}"
+                answers INVALID_ARGUMENT "${wrong##*=}" || { echo "$wrong"; return 1; }
+        done
+        CAPABILITY='{"mount": {"fs_type": "xfs"}, "access_mode": {"mode": "SINGLE_NODE_WRITER"}}' copy_of data
+        answers INVALID_ARGUMENT fsType
+        is "$(provisioned)" data.json records
+        copy_of data '"profile": "db", "idMappable": "auto", "csi.storage.k8s.io/pvc/name": "claim"'
+        answers OK
+        copy_of data '"profile": "db", "idMappable": "always"'
+        answers ALREADY_EXISTS parameters
+}
+
+@test "a class with preallocate restores snapshots of its own volumes, which are not preallocated" {
+        make_volume data '"parameters": {"preallocate": "true"}'
+        make_snapshot monday data
+        make_volume copy '"volume_content_source": {"snapshot": {"snapshot_id": "monday"}}, "parameters": {"preallocate": "true"}'
+        make_volume copy '"volume_content_source": {"snapshot": {"snapshot_id": "monday"}}, "parameters": {"preallocate": "true"}'
+}
+
 @test "a source that this node lacks is RESOURCE_EXHAUSTED where the scheduler chose the node, so that another is tried" {
         local source here='"accessibility_requirements": {"requisite": [{"segments": {"'"$TOPOLOGY_KEY"'": "'"$NODE_ID"'"}}]}'
         for source in '"snapshot": {"snapshot_id": "elsewhere"}' '"volume": {"volume_id": "elsewhere"}'; do
