@@ -323,6 +323,8 @@ static void expand_listed(struct call *call, const struct outcome *outcome)
         }
         wanted = named_request(request->volume_id);
         (void)json_object_set_new(wanted, "size", json_integer(range->required_bytes));
+        if (range->limit_bytes != 0)
+                (void)json_object_set_new(wanted, "limit", json_integer(range->limit_bytes));
         controller_run(call, "volume-expand", wanted, grown);
 }
 

@@ -107,6 +107,8 @@ static void found(struct call *call, const struct outcome *outcome)
         const struct node_work *work = call_kept(call);
         const json_t *volume = node_done(outcome) ? controller_find(outcome, work->name, /* snapshot= */ false) : NULL;
         int64_t size = request->capacity_range != NULL ? request->capacity_range->required_bytes : 0;
+        int64_t limit = request->capacity_range != NULL ? request->capacity_range->limit_bytes : 0;
+        json_t *wanted;
         struct csi_share ignored;
 
         if (!node_done(outcome)) {
@@ -123,8 +125,10 @@ static void found(struct call *call, const struct outcome *outcome)
                 answer_expanded(call, size); /* nobody keeps to the size of a directory on a server */
                 return;
         }
-        run_tool(call, "volume-expand", json_pack("{s:s, s:I}", "name", work->name, "size", (json_int_t)size),
-                 expanded);
+        wanted = json_pack("{s:s, s:I}", "name", work->name, "size", (json_int_t)size);
+        if (limit != 0)
+                (void)json_object_set_new(wanted, "limit", json_integer(limit));
+        run_tool(call, "volume-expand", wanted, expanded);
 }
 
 void node_expand(struct call *call)

@@ -344,6 +344,16 @@ directory_pool() {
         answers OUT_OF_RANGE
 }
 
+@test "a volume that rounding would make larger than the limit does not grow" {
+        make_volume data
+        with_id ControllerExpandVolume data '"capacity_range": {"required_bytes": 8388609, "limit_bytes": 8388610}'
+        answers OUT_OF_RANGE 8392704
+        is "$(stat -c %s "$POOL/data.img")" 8388608
+        with_id ControllerExpandVolume data '"capacity_range": {"required_bytes": 8388609, "limit_bytes": 8392704}'
+        answers OK
+        assert_field .capacity_bytes 8392704
+}
+
 @test "a volume that may be another node's grows there: NodeExpandVolume is asked for" {
         with_id ControllerExpandVolume elsewhere '"capacity_range": {"required_bytes": 16777216}'
         answers OK

@@ -923,6 +923,16 @@ up_behind_program() {
         down
 }
 
+@test "a volume that rounding would make larger than the limit does not grow on a node either" {
+        local size=$((8 << 20))
+        new_volume
+        up
+        csi NodeExpandVolume "{\"volume_id\": \"$ID\", \"volume_path\": \"$(target)\", \"capacity_range\": {\"required_bytes\": $((size + 1)), \"limit_bytes\": $((size + 2))}}"
+        answers OUT_OF_RANGE $((size + 4096))
+        is "$(stat -c %s "$POOL/data.img")" "$size"
+        down
+}
+
 @test "of a block volume the device that the pod has grows" {
         CAPABILITY=$BLOCK_WRITER
         new_volume

@@ -292,6 +292,14 @@ sizes_seen() {
         refused_key name
 }
 
+@test "a volume does not grow beyond the limit of the request, which is what its pool would make of the size" {
+        created '{"name": "data", "size": "8m"}'
+        expand '{"name": "data", "size": 8388609, "limit": 8388610}'
+        refused ERANGE 8392704
+        expanded '{"name": "data", "size": 8388609, "limit": 8392704}'
+        assert_field '[.sizeBefore, .volume.size] | map(tostring) | join(" ")' "8388608 8392704"
+}
+
 @test "a volume whose only mount is read-only is refused, and grows when that is gone" {
         make_volume btrfs 128
         attach_volume

@@ -8,14 +8,30 @@
 #include "provision/call.h"
 
 /* What the driver makes sparse may be more than there is room for, as when it is made (image.c). */
-static bool may_exceed(const struct provision_call *call, const struct provision_record *record, bool preallocate)
+static bool may_exceed(const struct provision_call *call, const struct provision_record *record,
+                       const struct provision_growth *growth)
 {
-        return record->driver[0] != '\0' && !preallocate && call->pool.max_percent == 100;
+        return record->driver[0] != '\0' && !growth->preallocate && call->pool.max_percent == 100;
+}
+
+static int check_limit(const struct provision_record *record, const struct pool_measure *measure,
+                       const struct provision_growth *growth, struct error *error)
+{
+        uint64_t size_bytes = (growth->size_bytes + measure->alignment_bytes - 1) / measure->alignment_bytes *
+                              measure->alignment_bytes;
+
+        if (size_bytes < record->size_bytes)
+                size_bytes = record->size_bytes;
+        if (growth->limit_bytes == 0 || size_bytes <= growth->limit_bytes)
+                return 0;
+        return fail_because(error, ERANGE, "grow volume", record->name,
+                            "pool \"%.128s\" would give it %llu bytes, and the limit is %llu", record->pool,
+                            (unsigned long long)size_bytes, (unsigned long long)growth->limit_bytes);
 }
 
 /* With the lock of its name. Returns 1: there is room for it. */
-static int check_growth(struct provision_call *call, struct provision_record *record, uint64_t size_bytes, bool asked,
-                        bool preallocate, struct error *error)
+static int check_growth(struct provision_call *call, struct provision_record *record,
+                        const struct provision_growth *growth, struct error *error)
 {
         struct pool_measure measure = {};
         struct pool_item item;
@@ -27,19 +43,20 @@ static int check_growth(struct provision_call *call, struct provision_record *re
         if (record->snapshot_of[0] != '\0')
                 return fail_because(error, EINVAL, "grow volume", record->name,
                                     "it is a snapshot; make a volume of it with volume-create and \"from\"");
-        if (asked && size_bytes < record->size_bytes && size_bytes != record->asked_bytes)
+        if (growth->asked && growth->size_bytes < record->size_bytes && growth->size_bytes != record->asked_bytes)
                 return fail_because(error, EINVAL, "grow volume", record->name,
                                     "it has %llu bytes, and the request is for %llu: a volume never shrinks",
-                                    (unsigned long long)record->size_bytes, (unsigned long long)size_bytes);
+                                    (unsigned long long)record->size_bytes, (unsigned long long)growth->size_bytes);
         if ((r = provision_call_use_pool(call, record->pool, error)) < 0 ||
             (r = provision_call_lock_pool(call, error)) < 0 ||
             (r = provision_call_look_again(call, record, &item, error)) < 0 ||
-            (r = call->kind->measure(&call->config, &call->pool, record->parameters, &measure, error)) < 0)
+            (r = call->kind->measure(&call->config, &call->pool, record->parameters, &measure, error)) < 0 ||
+            (r = check_limit(record, &measure, growth, error)) < 0)
                 return r;
         if (call->kind->no_device && !item.limited) /* only the record knows */
                 item.size_bytes = record->size_bytes;
-        if (!may_exceed(call, record, preallocate) && size_bytes > item.size_bytes &&
-            size_bytes - item.size_bytes > measure.available_bytes)
+        if (!may_exceed(call, record, growth) && growth->size_bytes > item.size_bytes &&
+            growth->size_bytes - item.size_bytes > measure.available_bytes)
                 return fail_because(error, ENOSPC, "grow volume", record->name,
                                     "pool \"%.128s\" has room for it to grow by %llu bytes, to %llu", record->pool,
                                     (unsigned long long)measure.available_bytes,
@@ -47,7 +64,7 @@ static int check_growth(struct provision_call *call, struct provision_record *re
         return 1;
 }
 
-static int grow(struct provision_call *call, const char *name, uint64_t size_bytes, bool asked, bool preallocate,
+static int grow(struct provision_call *call, const char *name, const struct provision_growth *growth,
                 provision_grow_function *function, void *argument, struct error *error)
 {
         cleanup_provision_record struct provision_record record = {};
@@ -58,26 +75,26 @@ static int grow(struct provision_call *call, const char *name, uint64_t size_byt
                 r = provision_record_read(&call->state, name, &record, error);
         if (r == -ENOENT)
                 return function(argument, &got_bytes, error);
-        if (r < 0 || (r = check_growth(call, &record, size_bytes, asked, preallocate, error)) < 0 ||
+        if (r < 0 || (r = check_growth(call, &record, growth, error)) < 0 ||
             (r = function(argument, &got_bytes, error)) < 0)
                 return r;
-        if (got_bytes <= record.size_bytes && (!asked || size_bytes == record.asked_bytes))
+        if (got_bytes <= record.size_bytes && (!growth->asked || growth->size_bytes == record.asked_bytes))
                 return 0;
         if (got_bytes > record.size_bytes)
                 record.size_bytes = got_bytes;
-        if (asked)
-                record.asked_bytes = size_bytes;
+        if (growth->asked)
+                record.asked_bytes = growth->size_bytes;
         return provision_record_write(&call->state, &record, FILE_DURABLE, error);
 }
 
-int provision_grow(const struct config *config, const char *name, uint64_t size_bytes, bool asked, bool preallocate,
+int provision_grow(const struct config *config, const char *name, const struct provision_growth *growth,
                    provision_grow_function *function, void *argument, struct error *error)
 {
         static struct provision_call call;
         int r;
 
         call = (struct provision_call){ .config = *config, .state = STATE_NONE };
-        r = grow(&call, name, size_bytes, asked, preallocate, function, argument, error);
+        r = grow(&call, name, growth, function, argument, error);
         provision_call_release(&call);
         return r;
 }

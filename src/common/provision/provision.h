@@ -33,15 +33,23 @@ int provision_make(const struct config *config, const struct provision_request *
                    char ret_problem[PROFILES_PROBLEM_SIZE], struct error *error);
 int provision_unmake(const struct config *config, const char *name, bool soon, struct error *error);
 
+/* How a volume is to grow. */
+struct provision_growth {
+        uint64_t size_bytes;
+        uint64_t limit_bytes; /* of what it may have then; 0: none */
+        bool asked;           /* somebody wants it to have this size, and not at least this size */
+        bool preallocate;     /* an image gets all its blocks */
+};
+
 /*
  * provision_grow() - grow a volume with function(), which gives its new size. It grows only as far as its pool allows,
- * unless the driver made it sparse, in a pool without maxPercent; and its record has the new size. Errors: ENOSPC, with how far it can grow; EBUSY its
- * creation or deletion has not finished; EINVAL it has more already; those of function().
+ * unless the driver made it sparse, in a pool without maxPercent; and its record has the new size.
  *
- * asked: somebody wants it to have this size, and not at least this size. preallocate: an image gets all its blocks.
+ * Errors: ENOSPC, with how far it can grow; EBUSY its creation or deletion has not finished; EINVAL it has more already;
+ * ERANGE its pool would make it larger than the limit; those of function().
  */
 typedef int provision_grow_function(void *argument, uint64_t *ret_size_bytes, struct error *error);
-int provision_grow(const struct config *config, const char *name, uint64_t size_bytes, bool asked, bool preallocate,
+int provision_grow(const struct config *config, const char *name, const struct provision_growth *growth,
                    provision_grow_function *function, void *argument, struct error *error);
 
 /* provision_fail_absent() - ENOENT: there is no volume of this name. */

@@ -46,7 +46,7 @@ static const struct key keys[] = {
                   "is given" },
         { "size", EXPAND, EXPAND, KEY_SIZE, .positional = ~0U, FIELD(size_bytes),
           .help = "what it is to have, in bytes or with k, m, g, t" },
-        { "limit", CREATE, 0, KEY_SIZE, FIELD(limit_bytes),
+        { "limit", CREATE | EXPAND, 0, KEY_SIZE, FIELD(limit_bytes),
           .help = "the volume must not have more than that; refused where rounding up would give it more" },
         { "pool", CREATE, 0, KEY_TEXT, .maximum = POOL_NAME_MAX - 1, FIELD(pool), .preset = POOL_DEFAULT,
           .help = "the pool, pools.d/POOL.json; a profile may choose another" },

@@ -41,13 +41,10 @@ static void look_up(const struct volume_call *call, bool *ret_provisioned, bool 
 
 static int grow_provisioned(struct volume_call *call, struct error *error)
 {
-        const struct volume_request *request = call->request;
-        bool preallocate;
-        int r = volume_request_flag(request, "preallocate", &preallocate, error);
+        struct provision_growth growth = { .size_bytes = call->request->new_size_bytes };
+        int r = volume_request_flag(call->request, "preallocate", &growth.preallocate, error);
 
-        return r < 0 ? r
-                     : provision_grow(&call->config, request->name, request->new_size_bytes, /* asked= */ false,
-                                      preallocate, grow, call, error);
+        return r < 0 ? r : provision_grow(&call->config, call->request->name, &growth, grow, call, error);
 }
 
 static int grow_device(struct volume_call *call, struct error *error)

@@ -29,6 +29,7 @@
 #define ENDING_TRIES 100
 #define ENDING_WAIT_MS 20
 
+static uint64_t limit_bytes; /* of the request */
 static uint64_t size_before;
 static char grown_type[FILESYSTEM_TYPE_SIZE]; /* "": it has no filesystem */
 static json_t *described;                     /* the volume, as it is then; owned */
@@ -223,7 +224,9 @@ static int expand(struct volume_call *call, struct error *error)
 {
         const struct volume_request *request = call->request;
         cleanup_provision_record struct provision_record made = {};
-        bool preallocate;
+        struct provision_growth growth = { .size_bytes = request->new_size_bytes,
+                                           .limit_bytes = limit_bytes,
+                                           .asked = true };
         bool block;
         int r = volume_call_open(call, error);
 
@@ -235,15 +238,14 @@ static int expand(struct volume_call *call, struct error *error)
         block = strcmp(made.target_type, "block") == 0;
         size_before = made.size_bytes;
         if ((r = choose(call, &made, error)) < 0 ||
-            (r = volume_request_flag(request, "preallocate", &preallocate, error)) < 0)
+            (r = volume_request_flag(request, "preallocate", &growth.preallocate, error)) < 0)
                 return r;
         if (call->recorded && !block && (r = volume_check_no_raw(call, "grow volume", error)) < 0)
                 return r;
         /* btrfs would make a filesystem writable that others have mounted read-only */
         if (call->recorded && call->record.read_only && mount_dir_is_staged(call))
                 return fail_read_only(call->record.staged.dir, error);
-        if ((r = provision_grow(&call->config, request->name, request->new_size_bytes, /* asked= */ true, preallocate,
-                                grow_device, call, error)) < 0 ||
+        if ((r = provision_grow(&call->config, request->name, &growth, grow_device, call, error)) < 0 ||
             !call->kind->has_device || (r = grow_handed_out(call, error)) < 0 || block)
                 return r;
         /* until it is grown, nobody deletes it */
@@ -267,6 +269,7 @@ int volume_expand_named(const struct provision_request *request, json_t **ret_re
         *ret_reply = NULL;
         wanted.verb = VERB_EXPANDFS;
         wanted.new_size_bytes = request->size_bytes;
+        limit_bytes = request->limit_bytes;
         (void)text_copy(wanted.name, sizeof wanted.name, request->name); /* shorter */
         call.request = &wanted;
         call.state = (struct state)STATE_NONE;

@@ -21,8 +21,9 @@
  * volume_expand_named() - in a worker with a time limit. Needs the processes of volume_exec_helpers_begin().
  *
  * Gives:   ret_reply, the whole reply; owned by the caller.
- * Errors:  ENOENT no such volume; EINVAL it has more already; ENOSPC, with how far it can grow; EBUSY it is mounted
- *          read-only, or a container writes to its device; EOPNOTSUPP it cannot grow.
+ * Errors:  ENOENT no such volume; EINVAL it has more already; ERANGE its pool would make it larger than the limit; ENOSPC,
+ *          with how far it can grow; EBUSY it is mounted read-only, or a container writes to its device; EOPNOTSUPP it
+ *          cannot grow.
  */
 int volume_expand_named(const struct provision_request *request, json_t **ret_reply, struct error *error);
 
