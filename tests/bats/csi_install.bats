@@ -91,6 +91,16 @@ START=$'start flexgraft-csi.socket\nstart flexgraft-csi-registration.socket\nsta
         is "$(readlink -e "$SYSTEM/multi-user.target.wants/flexgraft-csi-reconcile.service")" "$SYSTEM/flexgraft-csi-reconcile.service"
 }
 
+@test "the driver's units name no unit that is not installed, and volume-reconcile runs before kubelet, whatever that is called" {
+        local unit
+        installed --from "$FIRST"
+        is "$(cat "$SYSTEM"/flexgraft-csi* | grep -v '^#' | grep -oE 'flexgraft-[a-z-]+\.(socket|service|timer)' | sort -u)" \
+                "$(printf '%s\n' "${UNITS[@]}" | grep -vx flexgraft-csi-reconcile.timer | sort)"
+        for unit in kubelet k0sworker k0scontroller snap.microk8s.daemon-kubelite k3s k3s-agent; do
+                [[ " $(unit_value flexgraft-csi-reconcile.service Before) " == *" $unit.service "* ]] || { echo "$unit"; return 1; }
+        done
+}
+
 @test "each unit of the driver's in deploy/systemd is installed" {
         is "$(cd "$FLEXGRAFT_REPO/deploy/systemd" && printf '%s\n' flexgraft-csi*.in | sed 's/\.in$//')" \
                 "$(printf '%s\n' "${UNITS[@]}" | grep -v reconcile | sort)"

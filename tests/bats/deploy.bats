@@ -318,7 +318,7 @@ render() {
 # bats test_tags=text
 @test "the unit runs volume-reconcile, before kubelet and after the local filesystems" {
         is "$(unit_value "$UNIT" Type):$(unit_value "$UNIT" RemainAfterExit)" oneshot:
-        is "$(unit_value "$UNIT" Before)" kubelet.service
+        [[ " $(unit_value "$UNIT" Before) " == *" kubelet.service "* ]]
         is "$(unit_value "$UNIT" After)" local-fs.target
         is "$(unit_value "$UNIT" ExecStart)" @sbindir@/volume-reconcile
         is "$(unit_value "$UNIT" WantedBy)" multi-user.target
