@@ -467,3 +467,16 @@ END
         installed --from "$FIRST" --run
         is "$(tail -n 2 <<<"$output")" $'the node has the service: nothing to do here\nsleeps infinity'
 }
+
+@test "--run leaves a node to the service of a package, once its socket is enabled" {
+        printf '#!/bin/sh\necho "sleeps $*"\n' >"$BATS_TEST_TMPDIR/path/sleep"
+        printf '#!/bin/sh\necho "enters $*"\n' >"$BATS_TEST_TMPDIR/path/nsenter"
+        chmod +x "$BATS_TEST_TMPDIR"/path/{sleep,nsenter}
+        mkdir -p "$NODE/lib/systemd/system" "$SYSTEM/sockets.target.wants"
+        : >"$NODE/lib/systemd/system/flexgraft-csi.socket"
+        installed --from "$FIRST" --run
+        [[ $(tail -n 1 <<<"$output") == "enters "* ]]
+        ln -s /lib/systemd/system/flexgraft-csi.socket "$SYSTEM/sockets.target.wants/" # leads to nothing here
+        installed --from "$FIRST" --run
+        is "$(tail -n 2 <<<"$output")" $'the node has the service: nothing to do here\nsleeps infinity'
+}
