@@ -48,7 +48,7 @@ ALONE(modify_alone, ControllerModifyVolumeRequest, volume_id)
 ALONE(take_alone, CreateSnapshotRequest, name)
 ALONE(forget_alone, DeleteSnapshotRequest, snapshot_id)
 
-/* ---- what may take hours: overwriting, copying, and asking a pool that does not answer */
+/* ---- what may take hours: overwriting, copying, and asking a server or a pool that does not answer */
 
 static bool always(const ProtobufCMessage *request)
 {
@@ -56,9 +56,13 @@ static bool always(const ProtobufCMessage *request)
         return true;
 }
 
-static bool create_copies(const ProtobufCMessage *request)
+/* A pool may be on a server, too: nobody here knows. */
+static bool create_lasts(const ProtobufCMessage *request)
 {
-        return ((const Csi__V1__CreateVolumeRequest *)request)->volume_content_source != NULL;
+        const Csi__V1__CreateVolumeRequest *create = (const Csi__V1__CreateVolumeRequest *)request;
+
+        return create->volume_content_source != NULL ||
+               csi_map_find(CSI_MAP(create, parameters), "server", /* any_case= */ true) != NULL;
 }
 
 #define ROW(method, word, function, same, may_last)                                                                    \
@@ -69,7 +73,7 @@ static bool create_copies(const ProtobufCMessage *request)
         }
 
 const struct rpc controller_rpcs[] = {
-        ROW("CreateVolume", create_volume, controller_create_volume, create_alone, create_copies),
+        ROW("CreateVolume", create_volume, controller_create_volume, create_alone, create_lasts),
         ROW("DeleteVolume", delete_volume, controller_delete_volume, delete_alone, always),
         ROW("ValidateVolumeCapabilities", validate_volume_capabilities, controller_validate, NULL, NULL),
         ROW("ListVolumes", list_volumes, controller_list_volumes, NULL, NULL),

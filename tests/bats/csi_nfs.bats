@@ -299,6 +299,26 @@ many_publishes() {
         PUBLISHES=$!
 }
 
+@test "volumes that are made on a server that does not answer leave places for others to be made" {
+        local i creates other
+        make_program volume-create '{"status": "Success", "volume": {"name": "data", "type": "nfs", "targetType": "mount", "size": 8388608}}'
+        hold
+        for i in {1..16}; do
+                echo "CreateVolume $(volume_request "v$i" '"parameters": {"Server": "nas.example.org", "share": "/export"}')"
+        done >"$CORE/lines"
+        "$CSI_CLIENT" --deadline 200 --parallel "$CSI_SOCKET" - <"$CORE/lines" >"$CORE/creates" 3>&- &
+        creates=$!
+        wait_until 20 has_begun 12 # the others wait before what is asked for next
+        "$CSI_CLIENT" --deadline 200 "$CSI_SOCKET" CreateVolume "$(CAPABILITY=$WRITER volume_request other)" >"$CORE/other" 3>&- &
+        other=$!
+        wait_until 20 has_begun 13
+        wait_until 20 grep -q '"other"' "$CORE/input"
+        is "$(grep -o nas.example.org "$CORE/input" | wc -l)" 12 "programs that may wait for a server"
+        let_go
+        wait "$creates" "$other"
+        is "$(cut -d' ' -f1 "$CORE/creates" | sort | uniq -c | tr -s ' ')" " 16 OK"
+}
+
 @test "volumes of a server that does not answer leave places for other calls of a node, also where only their attributes name it" {
         local other
         mount_verb
