@@ -41,7 +41,7 @@ teardown() {
         mutated storageclass 's/^volumeBindingMode: .*/volumeBindingMode: Late/' "is not one of"
         mutated storageclass 's/^  name: .*/  name: other/' "there is no storage class flexgraft"
         mutated volumesnapshotclass 's/^driver: .*/driver: flexgraft.io/' "there is no CSIDriver flexgraft.io"
-        mutated volumesnapshotclass 's/^  name: .*/  name: other/' "there is no snapshot class flexgraft"
+        mutated volumesnapshotclass 's/^  name: .*-freeze/  name: other/' "there is no snapshot class flexgraft-freeze"
         mutated rbac 's/kind: ServiceAccount/kind: ServiceAccounts/' "no such kind"
         mutated rbac '0,/name: csi-sidecars/s//name: sidecars/' "there is no service account"
         mutated rbac 's/^  kind: ClusterRole$/  kind: Role/' "there is no Role flexgraft-csi-sidecars"

@@ -923,6 +923,22 @@ up_behind_program() {
         down
 }
 
+@test "the example's snapshot of a volume that a pod has is taken where all is copied, and another class is told of freeze" {
+        local class parameters
+        manifest() {
+                /usr/bin/python3 "$FLEXGRAFT_REPO/tests/tools/check-manifests.py" --json "$FLEXGRAFT_REPO/deploy/csi/$1" | jq -cr ".[] | $2"
+        }
+        class=$(manifest examples/claim.yaml 'select(.kind == "VolumeSnapshot") | .spec.volumeSnapshotClassName')
+        parameters=$(manifest volumesnapshotclass.yaml "select(.metadata.name == \"$class\") | .parameters // {}")
+        new_volume
+        up
+        csi CreateSnapshot "$(snapshot_request monday data)"
+        answers FAILED_PRECONDITION '"freeze" (with CSI in the VolumeSnapshotClass)'
+        csi CreateSnapshot "{\"name\": \"monday\", \"source_volume_id\": \"data\", \"parameters\": $parameters}"
+        answers OK
+        down
+}
+
 @test "a volume that rounding would make larger than the limit does not grow on a node either" {
         local size=$((8 << 20))
         new_volume

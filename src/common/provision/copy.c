@@ -136,7 +136,9 @@ static int choose_way(const struct provision_call *call, const struct provision_
                 return r;
         return fail_because(error, EBUSY, "copy volume", source->name,
                             "the volume is mounted, and the filesystem of pool \"%.128s\" cannot share blocks, so that "
-                            "all of it would be copied while nobody can write to it; unmount it, or set \"freeze\"",
+                            "all of it would be copied while nobody can write to it; unmount it, or set \"freeze\" "
+                            "(with CSI in the "
+                            "VolumeSnapshotClass)",
                             source->pool);
 }
 
