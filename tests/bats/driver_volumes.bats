@@ -105,6 +105,30 @@ open_binds() {
         assert_nothing_left
 }
 
+@test "what the node mounts read-only stays so in a pod, and so do noexec and nosymfollow" {
+        local option
+        open_binds
+        mkdir "$SOURCE/sub" "$BATS_TEST_TMPDIR/other"
+        mount --bind "$BATS_TEST_TMPDIR/other" "$SOURCE/sub"
+        mount -o remount,bind,ro,noexec "$SOURCE/sub"
+        for option in exec symfollow; do
+                make_dir "$(pod_dir host)"
+                call mount "$(pod_dir host)" "$(spec host type=bind "source=$SOURCE/sub" "mountOptions=$option")"
+                assert_refused "$option" "$FLEXGRAFT_POLICY"
+                is "$(mounts_here)" "$SOURCE/sub"
+                rmdir "$(pod_dir host)"
+        done
+        lifecycle_up host type=bind "source=$SOURCE/sub" mountOptions=rw
+        assert_node_attributes "$(pod_dir host)" ro noexec
+        lifecycle_down host
+        lifecycle_up host type=bind "source=$SOURCE" recursive=true mountOptions=rw
+        assert_node_attributes "$(pod_dir host)" rw
+        assert_node_attributes "$(pod_dir host)/sub" ro noexec
+        lifecycle_down host
+        umount "$SOURCE/sub"
+        assert_nothing_left
+}
+
 @test "a source that is not there or is no directory is refused" {
         open_binds
         touch "$BATS_TEST_TMPDIR/plain"

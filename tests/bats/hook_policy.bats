@@ -337,7 +337,7 @@ teardown() {
         start_container plain-created
         open_policy '.options = []'
         for case in 'suid:"options": "suid"' 'dev:"options": ["dev"]' 'shared:"options": "shared"' 'shared:"propagation": "shared"' 'shared:"options": "rshared"' \
-                'slave:"propagation": "slave"' 'suid:"options": "nosuid,suid"'; do
+                'slave:"propagation": "slave"' 'suid:"options": "nosuid,suid"' 'exec:"options": "exec"' 'symfollow:"options": "symfollow"'; do
                 ask "[$(bind_entry /no "${case#*:}")]"
                 refuses 1 'does not allow it' "${case%%:*}" options || { echo "with $case"; return 1; }
         done
@@ -353,6 +353,21 @@ teardown() {
         open_policy
         ask "[$(bind_entry /yes4 '"options": "suid,dev"')]"
         accepts /yes4
+}
+
+@test "rw takes ro off no mount of the node, and off none below it" {
+        mkdir "$SOURCE/sub" "$BATS_TEST_TMPDIR/other"
+        mount --bind "$BATS_TEST_TMPDIR/other" "$SOURCE/sub"
+        mount -o remount,bind,ro "$SOURCE/sub"
+        start_container plain-created
+        ask "[$(bind_entry /above '"options": ["rw"], "recursive": true'),
+                {\"type\": \"bind\", \"source\": \"$SOURCE/sub\", \"target\": \"/data\", \"options\": \"rw\"}]"
+        accepts /data
+        go_on
+        assert_attributes /above rw
+        assert_attributes /above/sub ro
+        assert_attributes /data ro
+        umount "$SOURCE/sub"
 }
 
 @test "options of a filesystem on a device are allowed by their names" {

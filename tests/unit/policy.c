@@ -140,6 +140,7 @@ static void options_that_only_take_rights_away_need_no_word(void **state)
         struct mount_options exec = {};
         struct mount_options suid = {};
         struct mount_options shared = {};
+        static const char *const given[] = { "exec", "symfollow" };
         struct error error;
 
         (void)state;
@@ -148,6 +149,12 @@ static void options_that_only_take_rights_away_need_no_word(void **state)
         assert_int_equal(policy_check_options(&policy, &harmless, NULL, false, &error), 0);
         assert_int_equal(mount_options_add_list(&suid, "suid", &error), 0);
         assert_refused(policy_check_options(&policy, &suid, NULL, false, &error), EACCES, error, "suid");
+        for (size_t i = 0; i < sizeof given / sizeof given[0]; i++) {
+                struct mount_options options = {};
+
+                assert_int_equal(mount_options_add_list(&options, given[i], &error), 0);
+                assert_refused(policy_check_options(&policy, &options, NULL, false, &error), EACCES, error, given[i]);
+        }
         assert_int_equal(mount_options_add_list(&shared, "rshared", &error), 0);
         assert_int_equal(policy_check_options(&policy, &shared, NULL, false, &error), 0);
         assert_int_equal(mount_options_add_list(&exec, "size=1m", &error), 0);

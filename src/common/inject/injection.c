@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/mount.h>
 
 #include "base/fd.h"
 #include "base/hash.h"
@@ -20,6 +21,9 @@ void injection_init(struct injection *injection, struct session *session, const 
                                                            .propagation = (uint64_t)request->options.propagation,
                                                            .recursive = request->recursive };
         injection->request = request;
+        /* "rw" is common in configurations, and allowed; it takes "ro" off no mount that a clone is of */
+        if (injection_policy(injection) != NULL)
+                injection->attributes.clear &= ~(uint64_t)MOUNT_ATTR_RDONLY;
         target_init(&injection->target);
         target_init(&injection->source);
         injection->source_fd = -EBADF;

@@ -215,7 +215,10 @@ int policy_check_options(const struct policy *policy, const struct mount_options
         static const struct {
                 uint64_t attribute;
                 const char *name;
-        } risky[] = { { MOUNT_ATTR_NOSUID, "suid" }, { MOUNT_ATTR_NODEV, "dev" } };
+        } risky[] = { { MOUNT_ATTR_NOSUID, "suid" },
+                      { MOUNT_ATTR_NODEV, "dev" },
+                      { MOUNT_ATTR_NOEXEC, "exec" },
+                      { MOUNT_ATTR_NOSYMFOLLOW, "symfollow" } };
         static const struct {
                 int propagation;
                 const char *name;

@@ -71,7 +71,8 @@ int policy_check_source(const struct policy *policy, const char *path, bool writ
 
 /*
  * policy_check_options() - whether these mount options are allowed: those that only take rights away are, others must
- * be named. harmless: names of options of its filesystem that are allowed, too, ended by NULL; NULL: none.
+ * be named. "rw", which is said out of habit, is allowed: the caller sees to it that it takes "ro" off no mount of the
+ * node. harmless: names of options of its filesystem that are allowed, too, ended by NULL; NULL: none.
  * device_file: "dev" is what it is for. Errors: EACCES.
  */
 int policy_check_options(const struct policy *policy, const struct mount_options *options, const char *const *harmless,

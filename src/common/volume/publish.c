@@ -78,7 +78,8 @@ static int make_mount(struct volume_call *call, uint64_t *ret_key, struct error 
         const struct mount_options *options = &call->request->mount_options;
         const struct mount_attributes attributes = {
                 .set = options->attr_set | (call->request->read_only ? MOUNT_ATTR_RDONLY : 0),
-                .clear = options->attr_clear & ~(call->request->read_only ? (uint64_t)MOUNT_ATTR_RDONLY : 0),
+                /* a pod's "rw" takes "ro" off no mount that a clone is of */
+                .clear = options->attr_clear & ~(uint64_t)MOUNT_ATTR_RDONLY,
                 .propagation = (uint64_t)options->propagation,
                 .recursive = !call->kind->has_device,
         };
