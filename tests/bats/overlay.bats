@@ -549,6 +549,26 @@ check_odd() {
         assert_success
 }
 
+@test "a work directory is one overlay's at a time, and no other's upper directory" {
+        local first layers
+        start_container plain
+        first=$CONTAINER_PID
+        mkdir "$BATS_TEST_TMPDIR"/{upper2,work2}
+        mount_overlay
+        assert_success
+        start_container plain 200000
+        container_snapshot
+        for layers in "\"upper\": \"$BATS_TEST_TMPDIR/upper2\", \"work\": \"$WORK\"" "\"upper\": \"$WORK\", \"work\": \"$BATS_TEST_TMPDIR/work2\"" \
+                "\"upper\": \"$BATS_TEST_TMPDIR/upper2\", \"work\": \"$UPPER\""; do
+                mount_layers "\"lower\": \"$LOWER\", $layers"
+                assert_failure EBUSY
+                [[ $(json_field .message) == *"$first"* ]]
+        done
+        assert_container_unchanged
+        use_container "$first"
+        in_container sh -c 'echo x >>/data/file && rm /data/file'
+}
+
 @test "layers of a kernel filesystem are refused" {
         start_container plain
         fails_and_leaves_nothing '' "\"lower\": [\"/proc/sys\", \"$LOWER\"]"

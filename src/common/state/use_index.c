@@ -77,12 +77,22 @@ bool use_key_to_volume(char *key)
         return true;
 }
 
-void use_keys_add_file(char *keys, uint64_t device, uint64_t inode)
+static void add_inode(char *keys, char kind, uint64_t device, uint64_t inode)
 {
         char key[USE_KEY_SIZE];
 
-        (void)snprintf(key, sizeof key, "f%llx.%llx", (unsigned long long)device, (unsigned long long)inode);
+        (void)snprintf(key, sizeof key, "%c%llx.%llx", kind, (unsigned long long)device, (unsigned long long)inode);
         use_keys_add(keys, key);
+}
+
+void use_keys_add_file(char *keys, uint64_t device, uint64_t inode)
+{
+        add_inode(keys, 'f', device, inode);
+}
+
+void use_keys_add_written(char *keys, uint64_t device, uint64_t inode)
+{
+        add_inode(keys, 'o', device, inode);
 }
 
 void use_keys_add_container(char *keys, uint64_t hash)
@@ -165,7 +175,7 @@ static void put_bucket(const char *key, char *ret_path)
 
         if (use_key_is_file(key))
                 (void)snprintf(ret_path, BUCKET_SIZE, PATH "f%02x", (unsigned)((hash ^ (hash >> 32)) & 0xff));
-        else if (memchr("nicdpw", key[0], 6) != NULL)
+        else if (memchr("nicdpwo", key[0], 7) != NULL)
                 (void)snprintf(ret_path, BUCKET_SIZE, PATH "%c%03x", key[0], (unsigned)((hash ^ (hash >> 32)) & 0xfff));
         else
                 (void)snprintf(ret_path, BUCKET_SIZE, PATH "%s", key);

@@ -25,9 +25,10 @@
 /*
  * Keys, separated by blanks: "b700" is a device, "f801.2f" a file, "v700" the device of a volume, "n3f" a container,
  * "i2c" a container's id, "c4d2" its process, "d5e" the path of a volume's directory, "p6f" what a volume is called in
- * its pool, "w71" the name of a volume of which nothing is on the node. Enough for two of each layer of an overlay, and the container.
+ * its pool, "w71" the name of a volume of which nothing is on the node, "o801.2f" a directory that an overlay writes to. Enough for
+ * two of each layer of an overlay, one more of upper and work, and the container.
  */
-#define USE_KEYS_SIZE 2616 /* terminated */
+#define USE_KEYS_SIZE 2696 /* terminated */
 
 /* use_keys_add_device() - add makedev() of a block device, or of a filesystem; once. 0 adds nothing. */
 void use_keys_add_device(char *keys, uint64_t device);
@@ -42,6 +43,9 @@ bool use_key_to_volume(char *key);
 
 /* use_keys_add_file() - add a file or directory, by st_dev and st_ino; once. */
 void use_keys_add_file(char *keys, uint64_t device, uint64_t inode);
+
+/* use_keys_add_written() - add the upper or the work directory of an overlay, besides its key as a file. */
+void use_keys_add_written(char *keys, uint64_t device, uint64_t inode);
 
 /* use_keys_add_container() - add a container, by a hash of what it is. */
 void use_keys_add_container(char *keys, uint64_t hash);

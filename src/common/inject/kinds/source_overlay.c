@@ -38,6 +38,8 @@ static int open_layer(struct injection *injection, const char *path, bool writes
                 return fail(error, ENOTDIR, OPERATION_OPEN_SOURCE, path);
         if (policy != NULL && (r = policy_check_source(policy, ret_path, writes, error)) < 0)
                 return r;
+        if (writes)
+                use_keys_add_written(injection->record.uses, st.st_dev, st.st_ino);
         injection_digest_text(injection, ret_path);
         injection->layer_fds[injection->layer_count++] = fd_take(&fd);
         return 0;
@@ -277,30 +279,38 @@ static int run_job(struct overlay_job *job, struct error *error)
         return r;
 }
 
-static bool has_upper(const struct mount_record *record, const void *argument)
+static bool writes_to(const struct mount_record *record, const void *argument)
 {
-        return strcmp(record->type, "overlay") == 0 && strcmp(record->origin, argument) == 0;
+        return strcmp(record->type, "overlay") == 0 && use_keys_have(record->uses, argument);
 }
 
-/* The kernel lets two overlays use one upper directory, with undefined results (docs/KERNEL.md#overlay). */
+/* The kernel lets two overlays use one upper or work directory, with undefined results (docs/KERNEL.md#overlay). */
 static int check_alone(const struct injection *injection, struct error *error)
 {
-        const struct mount_record *record = &injection->record;
+        const struct request *request = injection->request;
+        const int *fds = injection->layer_fds + request->lower_count;
         char name[CONTAINER_NAME_MAX];
-        char upper[USE_KEYS_SIZE] = "";
-        struct stat st;
-        int r;
 
-        if (injection->request->upper == NULL)
-                return 0;
-        if (fstat(injection->layer_fds[injection->request->lower_count], &st) < 0)
-                return fail(error, errno, "fstat", record->origin);
-        use_keys_add_file(upper, st.st_dev, st.st_ino);
-        r = mount_record_find_live(&injection->session->state, upper, record, has_upper, record->origin, name, error);
-        if (r == 0)
-                return fail_because(error, EBUSY, OPERATION_OPEN_SOURCE, record->origin,
-                                    "an overlay in container %s uses this upper directory already", name);
-        return r == -ENOENT ? 0 : r;
+        for (int i = 0; request->upper != NULL && i < 2; i++) {
+                const char *path = i == 0 ? request->upper : request->work;
+                char key[USE_KEYS_SIZE] = "";
+                struct stat st;
+                int r;
+
+                if (fstat(fds[i], &st) < 0)
+                        return fail(error, errno, "fstat", path);
+                use_keys_add_written(key, st.st_dev, st.st_ino);
+                r = mount_record_find_live(&injection->session->state, key, &injection->record, writes_to, key, name,
+                                           error);
+                if (r == 0)
+                        return fail_because(error, EBUSY, OPERATION_OPEN_SOURCE, path,
+                                            "an overlay in container %s has this as its upper or work directory "
+                                            "already",
+                                            name);
+                if (r != -ENOENT)
+                        return r;
+        }
+        return 0;
 }
 
 /* An overlay is a filesystem with files of users, whatever its layers are. */
