@@ -41,6 +41,29 @@ teardown() {
         is_away db
 }
 
+@test "a mount that another process makes on the directory meanwhile stays, and the volume's beneath it, until that is unmounted" {
+        local log=$BATS_TEST_TMPDIR/log line
+        made db
+        mount_type db "$POINT" # formats it
+        umount_type "$POINT"
+        at_syscall --log "$log" -- "$(program mount.flexgraft)" db "$POINT"
+        is "$status" 0
+        line=$(grep -n ' move_mount' "$log" | tail -1 | cut -d: -f1)
+        umount_type "$POINT"
+        ends_with 0
+        at_syscall --at "close:$(awk -v last="$line" 'NR <= last + 1 && $3 == "close"' "$log" | wc -l)" --run "mount -t tmpfs other '$POINT' && touch '$POINT/file'" -- \
+                "$(program mount.flexgraft)" db "$POINT"
+        [[ $status != 0 && $stderr == *"another process mounted on $POINT meanwhile"* ]]
+        [[ -e $POINT/file ]]
+        is "$(shown FSTYPE)" $'ext4\ntmpfs'
+        umount --internal-only "$POINT"
+        mount_type db "$POINT"
+        is "$(shown FSTYPE)" ext4
+        umount_type "$POINT"
+        ends_with 0
+        is_away db
+}
+
 @test "volume-list shows the use with the node's name, and volume-delete and detach count it" {
         made db
         mount_type db "$POINT" -o ro

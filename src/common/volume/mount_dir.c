@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
@@ -235,14 +236,32 @@ static int place(const struct volume_call *call, int mount_fd, unsigned made, st
         return call->request->block ? on_node_place_file(mount_fd, dir, error) : on_node_place(mount_fd, dir, error);
 }
 
-static void take_back(struct volume_call *call, const struct mount_dir_new *new, bool placed)
+static bool is_in_table(int mount_fd)
+{
+        cleanup_mount_table struct mountinfo table = {};
+        uint64_t id = 0;
+
+        if (mount_see_short_id(mount_fd, &id) < 0 || mountinfo_open_own(&table) < 0)
+                return true;
+        while (mountinfo_next(&table))
+                if (table.id == id)
+                        return true;
+        return false;
+}
+
+static void take_back(struct volume_call *call, const struct mount_dir_new *new, const struct mount_seen *meant,
+                      bool placed)
 {
         const char *dir = call->request->dir;
         struct error ignored; /* the first failure is the one to report */
-        bool lazy;
+        struct mount_seen seen;
 
-        if (placed)
-                (void)on_node_remove(dir, call->config.unmount_seconds, /* insist= */ true, &lazy, &ignored);
+        if (placed && is_in_table(new->mount_fd)) {
+                /* beneath another process's mount ours stays, and its record: umount2(2) would take the topmost off */
+                if (mount_see(AT_FDCWD, dir, &seen) < 0 || !mount_seen_is(&seen, &meant->identity))
+                        return;
+                (void)on_node_unmount(dir, MNT_DETACH, call->config.unmount_seconds, &ignored);
+        }
         mount_dir_unmake(dir, new->made);
         if (new->device != NULL)
                 pod_device_release(new->device); /* what is open cannot be taken away */
@@ -295,9 +314,9 @@ int mount_dir_put(struct volume_call *call, const struct mount_dir_new *new, str
                         r = fail(error, -r, OPERATION_LOOK_AGAIN, dir);
                 else if (!mount_seen_is(&seen, &meant.identity))
                         r = fail_because(error, ESTALE, OPERATION_LOOK_AGAIN, dir,
-                                         "another process mounted on %s meanwhile; try again", dir);
+                                         "another process mounted on %s meanwhile; unmount that and try again", dir);
         }
         if (r < 0 && volume_record_mount_dir(&call->record, dir) != NULL)
-                take_back(call, new, placed);
+                take_back(call, new, &meant, placed);
         return r;
 }
