@@ -365,6 +365,34 @@ mount_image() {
         assert_mounts_at /data 0
 }
 
+@test "what is wanted is kept by the container's name: a process or a pod has none" {
+        local container json
+        lives crun
+        mount_wish /data
+        for container in "$CONTAINER_PID" "\"$CONTAINER_PID\"" "{\"pid\": $CONTAINER_PID}" "{\"procDir\": \"/proc/$CONTAINER_PID\"}"; do
+                helper mount-batch "{\"container\": $container, \"wanted\": true}"
+                assert_not_understood
+                shows 'wanted: needs a container by its id or its unit'
+                helper mount-bind "{\"container\": $container, \"source\": \"$SOURCE\", \"target\": \"/data\", \"persist\": false}"
+                [[ $status != 0 ]]
+                shows 'persist: needs a container by its id or its unit'
+        done
+        helper mount-batch '{"container": {"pod": "default/web"}, "wanted": true}'
+        assert_not_understood
+        assert_wishes /data
+}
+
+@test "mount-list tells what is wanted in a container that is named by its process" {
+        lives crun
+        mount_wish /data
+        mount_wish /other
+        in_container umount /other
+        helper mount-tmpfs "{\"container\": \"$BUNDLE_ID\", \"target\": \"/once\"}"
+        assert_success
+        helper mount-list "{\"container\": $CONTAINER_PID}"
+        assert_field '[.mounts[] | [.target, .wanted, .state]] | sort | tojson' '[["/data",true,"present"],["/once",false,"present"],["/other",true,"wanted"]]'
+}
+
 @test "persist is refused with an option that may hold a secret" {
         lives crun
         helper mount-tmpfs "{\"container\": \"$BUNDLE_ID\", \"target\": \"/data\", \"options\": \"password=abc\", \"persist\": true}"

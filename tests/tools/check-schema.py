@@ -46,6 +46,7 @@ def is_of_rule(program, key, value):
         or (key == "lower" and isinstance(value, str))  # one layer is no overlay
         or (key == "restore" and isinstance(value, str))  # beside "snapshot", which the base has
         or (key == "parameters" and program == "volume-capacity")  # beside "pool", which the base has not
+        or (key == "wanted" and value is True)  # in a container that is named by its process, as the base's
         or (key == "to" and value == {"path": "/x"})  # in a batch, which names the container
     )
 

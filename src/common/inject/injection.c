@@ -147,6 +147,9 @@ int injection_claim(struct injection *injection, struct error *error)
         record->recursive = request->recursive;
         if (injection->container->identity[0] != '\0')
                 wish_key(injection->container->identity, record->wanted);
+        else if (request->unwanted && request->container.or_pid != 0 &&
+                 request->container.or_pid == injection->container->pid)
+                return request_rules_refuse_nameless("persist", error);
         else if (request->persist)
                 return fail_because(error, EINVAL, OPERATION_FIND_CONTAINER, injection->container->name,
                                     "\"persist\" needs a container that can be told from a later one of this name: one "

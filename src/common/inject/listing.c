@@ -279,6 +279,27 @@ static int add_wishes(void *read, const char *file, void *argument, struct error
         return r;
 }
 
+/* A process or a pod says nothing of which container it is: its mounts do. */
+static int compare_by_mounts(struct collection *collection, const struct state *state, struct error *error)
+{
+        const struct listing *listing = collection->listing;
+        const size_t count = listing->count; /* what is wanted besides comes after them */
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < count; i++) {
+                const char *key = listing->entries[i].wishes;
+                cleanup_wish struct wish_record wished = {};
+                bool told = key[0] == '\0';
+
+                for (size_t j = 0; !told && j < i; j++)
+                        told = strcmp(listing->entries[j].wishes, key) == 0;
+                if (!told && (r = wish_read_key(state, key, &wished, error)) == 0)
+                        r = add_wishes(&wished, "", collection, error);
+                r = r == -ENOENT ? 0 : r;
+        }
+        return r;
+}
+
 /* What is wanted in the container, or in all of them, beside what is there. */
 static int compare_wishes(struct collection *collection, const char *state_dir, struct error *error)
 {
@@ -289,7 +310,9 @@ static int compare_wishes(struct collection *collection, const char *state_dir, 
 
         if (r == 0 && identity == NULL)
                 return wish_each(&state, add_wishes, collection, error);
-        if (r == 0 && identity[0] != '\0' && (r = wish_read(&state, identity, &wished, error)) == 0)
+        if (r == 0 && identity[0] == '\0')
+                return compare_by_mounts(collection, &state, error);
+        if (r == 0 && (r = wish_read(&state, identity, &wished, error)) == 0)
                 return add_wishes(&wished, "", collection, error);
         return r == -ENOENT ? 0 : r;
 }

@@ -133,6 +133,9 @@ int request_parse(struct request *ret_request, enum request_kind kind, const str
  */
 int request_rules_apply(struct request *request, struct error *error);
 
+/* request_rules_refuse_nameless() - EINVAL for a key that needs a container with a name: what is wanted is kept by it. */
+int request_rules_refuse_nameless(const char *key, struct error *error);
+
 /*
  * request_policy_check() - whether a mount of this sort, with these options, is allowed. Its sources are not looked at.
  * Errors: EACCES, naming the key of policy.json that would allow it.

@@ -265,11 +265,16 @@ int request_wanted_add_all(struct request *request, struct error *error)
         cleanup_state struct state state = STATE_NONE;
         struct container_reference known;
         char state_dir[PATH_MAX];
-        int r = named_container_pin(&request->container, &container, error);
+        int r = request->container.id == NULL && request->container.unit == NULL
+                        ? request_rules_refuse_nameless("wanted", error)
+                        : named_container_pin(&request->container, &container, error);
 
         if (r < 0)
                 return r;
         container_release(&container);
+        if (container.identity[0] == '\0' && request->container.or_pid != 0 &&
+            request->container.or_pid == container.pid)
+                return request_rules_refuse_nameless("wanted", error);
         if (container.identity[0] == '\0' || (r = config_state_dir(state_dir, error)) < 0)
                 return r;
         if ((r = wish_open(state_dir, /* create= */ false, &state, error)) < 0 ||

@@ -10,6 +10,13 @@
 #include "inject/request/source.h"
 #include "state/policy.h"
 
+int request_rules_refuse_nameless(const char *key, struct error *error)
+{
+        return json_value_refuse(error, key,
+                                 "needs a container by its id or its unit: a process ends with its container, and the "
+                                 "containers of a pod have another id each time");
+}
+
 /*
  * "persist": the container has a name, and the request no secret. A pod's containers have another id each time; what is
  * mounted in them, the pod's author asks for.
@@ -20,6 +27,8 @@ static int check_persist(struct request *request, struct error *error)
         const struct mount_options *options = &request->options;
 
         request->unwanted = !request->persist && request_key_given(request, "persist");
+        if (request->unwanted && container->id == NULL && container->unit == NULL)
+                return request_rules_refuse_nameless("persist", error);
         if (!request->persist)
                 return 0;
         if (request->source_kind->of_container)
@@ -30,9 +39,7 @@ static int check_persist(struct request *request, struct error *error)
                                          "is not for a mount with an \"id\" of your choice: a mount in another "
                                          "container may have it by then");
         if (container->id == NULL && container->unit == NULL)
-                return json_value_refuse(error, "persist",
-                                         "needs a container by its id or its unit: a process ends with its container, "
-                                         "and the containers of a pod have another id each time");
+                return request_rules_refuse_nameless("persist", error);
         for (size_t i = 0; i < options->fs_count; i++)
                 if (mount_options_kept(options->fs_options[i]) < strlen(options->fs_options[i]))
                         return fail_because(error, EINVAL, OPERATION_PARSE, "persist",
