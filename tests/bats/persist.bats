@@ -393,6 +393,18 @@ mount_image() {
         assert_field '[.mounts[] | [.target, .wanted, .state]] | sort | tojson' '[["/data",true,"present"],["/once",false,"present"],["/other",true,"wanted"]]'
 }
 
+@test "mount-remove beside a mount with persist takes no wish away from a mount that stays" {
+        local told=$BATS_TEST_TMPDIR/told
+        lives crun
+        at_syscall --at renameat:2 --run "$(program mount-remove) '{\"container\": \"$BUNDLE_ID\", \"target\": \"/data\", \"timeoutSeconds\": 2}'" --run-output "$told" -- \
+                "$(program mount-bind)" "$(wish /data)"
+        is "$status" 0
+        is "$AT_NAME" renameat
+        jq -e '.error.errno == "ETIMEDOUT"' "$told"
+        assert_mounts_at /data 1
+        assert_wishes /data
+}
+
 @test "persist is refused with an option that may hold a secret" {
         lives crun
         helper mount-tmpfs "{\"container\": \"$BUNDLE_ID\", \"target\": \"/data\", \"options\": \"password=abc\", \"persist\": true}"

@@ -302,6 +302,15 @@ static int lock_record(struct removal *removal, struct error *error)
         return 1;
 }
 
+/* Of the lock of the target in the container that was found: the same as that of a mount there. */
+static uint64_t target_key(const struct removal *removal)
+{
+        char id[MOUNT_RECORD_ID_MAX];
+
+        mount_record_default_id(&removal->container.mnt_ns, removal->request->target, id);
+        return mount_record_key(id);
+}
+
 /* The record that the request is about, read. */
 static int find_record(struct removal *removal, const char *boot_id, struct error *error)
 {
@@ -312,6 +321,38 @@ static int find_record(struct removal *removal, const char *boot_id, struct erro
         begin_record(removal);
         (void)text_copy(removal->record.id, sizeof removal->record.id, request->id);
         return removal->state.dir_fd < 0 ? -ENOENT : read_record(removal, request->id, error);
+}
+
+/*
+ * The record that the request is about, found and locked. ENOENT: there is none, and as the target's lock is held, there
+ * will be none of a call that has said what is wanted there and has not recorded its mount yet.
+ */
+static int find_and_lock(struct removal *removal, const char *boot_id, struct error *error)
+{
+        const struct request *request = removal->request;
+        bool locked = false;
+        uint64_t key = 0;
+        int r;
+
+        for (;;) {
+                r = find_record(removal, boot_id, error);
+                if (request->dry_run || (r < 0 && r != -ENOENT))
+                        return r;
+                if (r == -ENOENT && (locked || request->id != NULL || !removal->reachable || removal->state.dir_fd < 0))
+                        return r;
+                if (r == -ENOENT) {
+                        key = target_key(removal);
+                        if ((r = state_lock(&removal->state, key, error)) < 0)
+                                return r;
+                        locked = true;
+                        continue;
+                }
+                if (locked) /* its volume's lock comes before it */
+                        state_unlock(&removal->state, key);
+                locked = false;
+                if ((r = lock_record(removal, error)) <= 0)
+                        return r;
+        }
 }
 
 /* Before the container's mount namespace is entered, which has another /proc. */
@@ -386,9 +427,7 @@ int removal_find_record(struct removal *removal, struct error *error)
                 return r;
         if (r == 0 && !request->dry_run)
                 (void)uses_complete(state_dir, &removal->state, error); /* if it fails, all records are read */
-        do {
-                r = find_record(removal, boot_id, error);
-        } while (r == 0 && !request->dry_run && (r = lock_record(removal, error)) > 0);
+        r = find_and_lock(removal, boot_id, error);
         /* no container is known of a process of the node, or none was found: say so */
         if (r == -ENOENT &&
             (pinned != 2 || (r = named_container_pin(&request->container, &removal->container, error)) == 0)) {
