@@ -535,6 +535,27 @@ remounts() {
         is_away db
 }
 
+@test "mount -t flexgraft-remap, too, mounts on top of an automount, and anew where its daemon was killed" {
+        local source=$BATS_TEST_TMPDIR/srv/source fds keeper
+        mkdir "$source"
+        [[ -c /dev/autofs ]] || skip "the kernel has no autofs"
+        exec {fds}<> <(:)
+        mount -t autofs -o "fd=$fds,pgrp=1,minproto=5,maxproto=5,direct" systemd-1 "$POINT" 2>/dev/null || skip "autofs cannot be mounted here"
+        by_name mount -t flexgraft-remap "$source" "$POINT"
+        [[ $stderr != *'Linux 6.12'* ]] || skip "the kernel cannot id-map FUSE"
+        ends_with 0
+        is "$(shown FSTYPE | xargs)" "autofs fuse.flexgraft"
+        keeper=$(pgrep -n -x remap-keeper)
+        kill -STOP "$keeper"
+        kill -KILL "$(pgrep -P "$keeper" -x remap-daemon)" "$keeper"
+        wait_until 10 process_is_gone "$keeper"
+        by_name mount -t flexgraft-remap "$source" "$POINT"
+        ends_with 0
+        is "$(shown FSTYPE | xargs)" "autofs fuse.flexgraft"
+        by_name umount --internal-only "$POINT"
+        by_name umount --internal-only "$POINT"
+}
+
 @test "mount -t flexgraft-remap mounts what remap-mount does" {
         local source=$BATS_TEST_TMPDIR/srv/source
         mkdir "$source"

@@ -193,20 +193,22 @@ static enum remap_cache cache_of(const char *target)
                                                                                          : REMAP_CACHE_AUTO;
 }
 
-/* What is mounted on the target. Returns 1: this, and it is served; 0: nothing, or one that is not served any more. */
+/*
+ * What is mounted on the target. Returns 1: this, and it is served; 0: nothing, or one that is not served any more. An
+ * automount (autofs) is nothing: it may be this mount that it waits for.
+ */
 static int look(struct job *job, int target_fd, struct error *error)
 {
         cleanup_mount_table struct mountinfo table = {};
         bool mounted = false;
         bool ours = false;
         struct statvfs fs;
-        bool lazy;
 
         if (mountinfo_open_own(&table) < 0)
                 return fail(error, EIO, "open", "/proc/self/mountinfo");
         while (mountinfo_next(&table))
                 if (strcmp(table.mount_point, job->target) == 0) {
-                        mounted = true;
+                        mounted = strcmp(table.type, "autofs") != 0;
                         ours = strcmp(table.type, FUSE_TYPE) == 0 && strcmp(table.source, job->source) == 0;
                 }
         if (!mounted)
@@ -214,11 +216,10 @@ static int look(struct job *job, int target_fd, struct error *error)
         if (!ours)
                 return fail_because(error, EBUSY, "look", job->target, "something else is mounted on it");
         if (fstatvfs(target_fd, &fs) < 0) { /* its daemon and keeper were killed, or just are */
-                int r = errno == ENOTCONN || errno == ECONNABORTED
-                                ? on_node_remove(job->target, 1, /* insist= */ true, &lazy, error)
-                                : fail(error, errno, "statfs", job->target);
+                int r = errno == ENOTCONN || errno == ECONNABORTED ? on_node_unmount(job->target, MNT_DETACH, 1, error)
+                                                                   : fail(error, errno, "statfs", job->target);
 
-                return r < 0 ? r : 0;
+                return r < 0 && r != -EINVAL ? r : 0; /* EINVAL: it was unmounted meanwhile */
         }
         if (((fs.f_flag & ST_RDONLY) != 0) != job->request->read_only)
                 return fail_because(error, EBUSY, "look", job->target, "it is mounted %s",
