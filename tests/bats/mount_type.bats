@@ -362,13 +362,24 @@ remounts() {
         is "$(shown VFS-OPTIONS),$(users db 'map(select(.mount)) | map(.readOnly)')" "rw,nosuid,noatime,idmapped,[false]"
         : >"$LIBMOUNT_FSTAB"
         remounts ro,relatime -t flexgraft db "$POINT"
-        is "$(shown VFS-OPTIONS)" "ro,nosuid,relatime,idmapped"
+        is "$(shown VFS-OPTIONS)" "ro,relatime,idmapped"
         is "$(node_mounts_at "$POINT") $(wc -l < <(utab_of "$POINT"))" "1 1"
         umount_type "$POINT"
         ends_with 0
         remove_mount /data
         assert_success
         is_away db
+}
+
+@test "mount -o remount with exec, suid, dev, diratime and symfollow takes off what was set" {
+        made db
+        mount_type db "$POINT" -o noexec,nosuid,nodev,nodiratime,nosymfollow
+        is "$(shown VFS-OPTIONS)" "rw,nosuid,nodev,noexec,nodiratime,relatime,nosymfollow"
+        by_name mount -o remount,exec,nosuid -t flexgraft db "$POINT"
+        ends_with 0
+        is "$(shown VFS-OPTIONS)" "rw,nosuid,relatime"
+        umount_type "$POINT"
+        ends_with 0
 }
 
 @test "mount -o remount says what it cannot do, and changes nothing" {

@@ -61,8 +61,8 @@ int node_unmount_begin(int argc, char **argv, struct error *error);
 int node_mount(const struct node_mount *mount, bool fake, struct error *error);
 
 /*
- * node_remount() - give a mount of the volume other attributes: set, clear and propagation. The filesystem is not
- * changed, nor another mount of it; what else the mount says, as a line of fstab(5) may that has create=, does not count.
+ * node_remount() - give a mount of the volume other attributes: set, clear and propagation; without nosuid, nodev,
+ * noexec, nodiratime and nosymfollow in set it loses these. The filesystem is not changed, nor another mount of it; what else the mount says, as a line of fstab(5) may that has create=, does not count.
  *
  * fake: only find out whether it could be.
  * Returns: 0.

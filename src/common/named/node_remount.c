@@ -10,6 +10,10 @@
 #include "volume/by_name.h"
 #include "volume/mount_dir.h"
 
+/* Without the option that sets them they go, as with mount(2): mount(8) does not pass on exec, suid and the like. */
+#define ATTRIBUTES_SAID                                                                                                \
+        (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC | MOUNT_ATTR_NODIRATIME | MOUNT_ATTR_NOSYMFOLLOW)
+
 static struct volume_by_name volume = VOLUME_BY_NAME_NONE;
 
 struct job {
@@ -21,7 +25,7 @@ struct job {
 static int set_attributes(const struct node_mount *mount, struct error *error)
 {
         const struct mount_attributes attributes = { .set = mount->set,
-                                                     .clear = mount->clear,
+                                                     .clear = mount->clear | (ATTRIBUTES_SAID & ~mount->set),
                                                      .propagation = (uint64_t)mount->propagation };
 
         return node_mounted_set(mount->target, &attributes, error);
