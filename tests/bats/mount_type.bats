@@ -382,6 +382,25 @@ remounts() {
         ends_with 0
 }
 
+@test "a volume's mount on the node has the flags of its profile, and no others" {
+        make_pool_in_memory large 2g
+        write_profiles "\"quick\": $(profile_for large '"fs_type": "ext4", "mount_flags": ["noatime"]' '"create_parameters": {"preallocate": "false"}')"
+        helper volume-create '{"name": "db", "size": "30m", "profile": "quick"}'
+        assert_success
+        mount_type db "$POINT"
+        ends_with 0
+        is "$(shown VFS-OPTIONS)" rw,noatime
+        start_container plain
+        mount_volume db /data
+        assert_success
+        assert_attributes /data noatime nosuid nodev
+        umount_type "$POINT"
+        ends_with 0
+        remove_mount /data
+        assert_success
+        is_away db
+}
+
 @test "mount -o remount says what it cannot do, and changes nothing" {
         made db
         mount_type db "$POINT" -o remount,ro

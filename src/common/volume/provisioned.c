@@ -106,7 +106,9 @@ static int keep_flags(struct volume_request *request, const json_t *flags, struc
                 mount_options_release(&options);
                 return r;
         }
-        mount_options_default(&options);
+        if (request->mount_options.propagation !=
+            0) /* a request that was read has the defaults; one by name alone none */
+                mount_options_default(&options);
         mount_options_release(&request->mount_options);
         request->mount_options = options;
         request->read_only = request->read_only || options.read_only;
