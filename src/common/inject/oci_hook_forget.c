@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "container/identity.h"
 #include "inject/former.h"
 #include "inject/oci_hook.h"
 #include "inject/raw_grant.h"
@@ -40,6 +41,7 @@ struct forgetting {
         const struct volume_keeper *keeper;
         struct state *state;
         const char *boot_id;
+        char wanted[WISH_KEY_SIZE];           /* of records of mounts whose request had another name of it; "" none */
         int64_t until_ms;                     /* for all records together; 0: what runs, runs */
         int64_t let_go_until_ms;              /* likewise, for their volumes */
         const char *id;                       /* of the record that is looked at */
@@ -48,7 +50,8 @@ struct forgetting {
 
 static bool is_of_ended(const struct forgetting *forgetting, const struct mount_record *record)
 {
-        return strcmp(record->container_id, forgetting->hook->id) == 0 &&
+        return (strcmp(record->container_id, forgetting->hook->id) == 0 ||
+                (record->wanted[0] != '\0' && strcmp(record->wanted, forgetting->wanted) == 0)) &&
                has_ended(record, forgetting->boot_id, forgetting->until_ms);
 }
 
@@ -96,9 +99,20 @@ static int forget(const struct mount_record *record, const char *id, void *argum
         return 0;
 }
 
+/* Those of mounts in a container that was called so. */
+static int forget_called(struct forgetting *forgetting, const char *name, struct error *error)
+{
+        int r = mount_record_each_called(forgetting->state, name, forget, forgetting, error);
+
+        mount_record_tidy_called(forgetting->state, name);
+        return r;
+}
+
 int oci_hook_forget(const struct oci_hook *hook, const struct volume_keeper *keeper, struct error *error)
 {
         cleanup_state struct state state = STATE_NONE;
+        char name[MOUNT_RECORD_WANTED_NAME_SIZE];
+        char identity[CONTAINER_IDENTITY_MAX];
         char boot_id[PROC_BOOT_ID_SIZE];
         char state_dir[PATH_MAX];
         struct forgetting forgetting = { .hook = hook,
@@ -117,7 +131,11 @@ int oci_hook_forget(const struct oci_hook *hook, const struct volume_keeper *kee
         if (r < 0)
                 return r == -ENOENT ? 0 : r;
         (void)uses_complete(state_dir, &state, error); /* if it fails, all records are read */
-        r = mount_record_each_called(&state, hook->id, forget, &forgetting, error);
-        mount_record_tidy_called(&state, hook->id);
-        return r;
+        r = forget_called(&forgetting, hook->id, error);
+        if (r < 0 || container_identity_oci(hook->id, hook->bundle != NULL ? hook->bundle : "", identity) < 0 ||
+            identity[0] == '\0')
+                return r;
+        wish_key(identity, forgetting.wanted);
+        mount_record_wanted_name(forgetting.wanted, name);
+        return forget_called(&forgetting, name, error);
 }

@@ -190,11 +190,25 @@ void mount_record_uses(const struct mount_record *record, char *ret_keys)
                 use_keys_add_all(ret_keys, record->replaces_uses);
 }
 
+void mount_record_wanted_name(const char *wanted, char ret_name[MOUNT_RECORD_WANTED_NAME_SIZE])
+{
+        (void)snprintf(ret_name, MOUNT_RECORD_WANTED_NAME_SIZE, "wanted/%.16s", wanted);
+}
+
 void mount_record_keys(const struct mount_record *record, char *ret_keys)
 {
+        char name[MOUNT_RECORD_WANTED_NAME_SIZE];
+        char key[WISH_KEY_SIZE];
+
         mount_record_uses(record, ret_keys);
         use_keys_add_container(ret_keys, container_hash(&record->mnt_ns, record->boot_id));
         use_keys_add_container_id(ret_keys, record->container_id);
+        wish_key(record->container_id, key);
+        if (record->wanted[0] != '\0' &&
+            strcmp(record->wanted, key) != 0) { /* it was named by another name than its id */
+                mount_record_wanted_name(record->wanted, name);
+                use_keys_add_container_id(ret_keys, name);
+        }
         use_keys_add_process(ret_keys, record->pid);
 }
 

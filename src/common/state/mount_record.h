@@ -82,6 +82,14 @@ extern const struct record_table mount_record_table;
  */
 void mount_record_uses_alone(const struct mount_record *record, char *ret_keys);
 void mount_record_uses(const struct mount_record *record, char *ret_keys);
+
+/*
+ * mount_record_wanted_name() - what stands for the id of a container in the index, for mount_record_each_called() and
+ * mount_record_tidy_called(), where its records have this in "wanted" and its name in place of that id. No id has a slash.
+ */
+#define MOUNT_RECORD_WANTED_NAME_SIZE (sizeof "wanted/" + WISH_KEY_SIZE)
+void mount_record_wanted_name(const char *wanted, char ret_name[MOUNT_RECORD_WANTED_NAME_SIZE]);
+
 void mount_record_keys(const struct mount_record *record, char *ret_keys);
 
 /*

@@ -28,7 +28,7 @@
  * its pool, "w71" the name of a volume of which nothing is on the node, "o801.2f" a directory that an overlay writes to. Enough for
  * two of each layer of an overlay, one more of upper and work, and the container.
  */
-#define USE_KEYS_SIZE 2696 /* terminated */
+#define USE_KEYS_SIZE 2720 /* terminated */
 
 /* use_keys_add_device() - add makedev() of a block device, or of a filesystem; once. 0 adds nothing. */
 void use_keys_add_device(char *keys, uint64_t device);
