@@ -387,6 +387,22 @@ uses_of() {
         is "$(jq -r '.volumes[].health' <<<"$output")" ok
 }
 
+@test "volume-delete says of a volume that its container left attached that volume-reconcile detaches it" {
+        local id
+        made db
+        start_container plain
+        mount_volume db /data
+        assert_success
+        id=$(jq -r .mount.id <<<"$output")
+        stop_container
+        helper volume-delete '{"name": "db"}'
+        assert_failure EBUSY
+        shows 'volume-reconcile detaches it'
+        helper mount-remove "{\"id\": \"$id\"}"
+        assert_success
+        is_away db
+}
+
 @test "another helper does not replace a volume's mount, which only mount-remove releases" {
         made db
         start_container plain

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "block/loop_guard.h"
 #include "state/mount_record.h"
 #include "state/uses.h"
@@ -44,10 +45,20 @@ static const char *const remedies[] = {
 };
 
 struct check {
+        const char *state_dir;
         const struct uses_except *except;
         char *text;
         const char *remedy; /* NULL: no use was found */
 };
+
+/* Where a volume by name is staged for its containers, nobody calls for its end (volume/named_stage.h). */
+static bool is_own_stage(const struct check *check, const struct use *use)
+{
+        size_t length = strlen(check->state_dir);
+
+        return use->kind == USE_STAGED && strncmp(use->target, check->state_dir, length) == 0 &&
+               text_starts(use->target + length, "/named/");
+}
 
 static bool is_excepted(const struct uses_except *except, const struct use *use)
 {
@@ -73,6 +84,8 @@ static int take_best(const struct use *use, void *argument, struct error *error)
         uses_describe(use, check->text);
         check->remedy = use->removed && use->kind == USE_MOUNTED
                                 ? "repeat that mount-volume when they are closed: it looks again"
+                        : is_own_stage(check, use)
+                                ? "volume-reconcile detaches it once nothing has used it for \"unstageAfter\" seconds"
                                 : remedies[use->kind];
         return weak ? 0 : 1;
 }
@@ -81,7 +94,7 @@ int uses_check_none(const char *state_dir, const char *keys, const struct uses_e
                     const char *subject, struct error *error)
 {
         char text[USES_TEXT_SIZE];
-        struct check check = { .except = except, .text = text };
+        struct check check = { .state_dir = state_dir, .except = except, .text = text };
         int r = uses_each(state_dir, keys, take_best, &check, error);
 
         if (check.remedy == NULL)
