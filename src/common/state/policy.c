@@ -92,8 +92,8 @@ static const struct file_key annotations_keys[] = {
           "Whether a mount whose owners the kernel cannot map fails, or is served by remap-daemon.", NULL },
         { "raw", "true or false", file_key_is_boolean, false, "false", "Whether block devices themselves are allowed.",
           NULL },
-        { "maxMounts", "a number, 0 or more", file_key_is_count, false, "32", "How many mounts one container may have.",
-          NULL },
+        { "maxMounts", "a number, 0 or more", file_key_is_count, false, "32",
+          "How many mounts the annotations of one container may ask for.", NULL },
         {},
 };
 
