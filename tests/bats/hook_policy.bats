@@ -427,6 +427,20 @@ serve_refusing() {
         is "$(stat -c %u "$BEHIND/made")" 0
 }
 
+@test "with fallback remap in the policy, ro, noexec and nosymfollow of the source's mount stay" {
+        start_container plain-created
+        serve_refusing
+        mount --bind "$SOURCE" "$SOURCE"
+        mount -o remount,bind,ro,noexec,nosymfollow "$SOURCE"
+        open_policy '.fallback = "remap"'
+        ask "[$(bind_entry /data '"options": "rw"')]"
+        accepts /data
+        go_on
+        assert_attributes /data noexec nosymfollow
+        run ! in_container touch /data/made
+        umount "$SOURCE"
+}
+
 @test "with fallback remap in the policy, no kernel filesystem is served, and nothing below a source" {
         local kernel=$SOURCE/kernel
         start_container plain-created

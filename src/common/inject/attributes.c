@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 #include "base/fd.h"
 #include "base/text.h"
@@ -92,6 +93,23 @@ static int check_remap(const struct injection *injection, struct error *error)
                        : attributes_check_served(injection, injection->mount_fd, error);
 }
 
+/*
+ * What holds of the mount that a clone is of holds of the daemon's, unless an option says otherwise; "ro" it has behind
+ * it.
+ */
+static int keep_of_source(struct injection *injection, struct error *error)
+{
+        struct statfs fs;
+
+        if (!injection->kind->clones)
+                return 0;
+        if (fstatfs(injection->mount_fd, &fs) < 0)
+                return fail(error, errno, "fstatfs", injection->request->source);
+        injection->attributes.set |= mount_options_attributes((unsigned long)fs.f_flags) &
+                                     ~injection->attributes.clear & (MOUNT_ATTR_NOEXEC | MOUNT_ATTR_NOSYMFOLLOW);
+        return 0;
+}
+
 int attributes_remap(struct injection *injection, const struct id_maps *ids, struct error *error)
 {
         const struct request *request = injection->request;
@@ -112,6 +130,8 @@ int attributes_remap(struct injection *injection, const struct id_maps *ids, str
         int fd;
         int r = check_remap(injection, error);
 
+        if (r == 0)
+                r = keep_of_source(injection, error);
         if (r == 0)
                 r = detached_mount_set(injection->mount_fd, request->source, &behind, /* user_ns_fd= */ -1, error);
         if (r < 0)
