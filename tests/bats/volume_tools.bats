@@ -271,6 +271,10 @@ teardown() {
         kubelet_publish data
         [[ $(node_mount_options "$(pod_dir data)") == *noexec*noatime* ]]
         kubelet_unpublish data
+        kubelet_publish data "$POD" mountOptions=relatime
+        [[ $(node_mount_options "$(pod_dir data)") == *noexec*relatime* ]]
+        kubelet_unpublish data
+        write_policy '"kinds": ["loop"], "options": ["exec"]' # noexec needs its leave to go
         kubelet_publish data "$POD" mountOptions=exec
         [[ $(node_mount_options "$(pod_dir data)") != *noexec* ]]
         DRIVER_ATTACHES=true lifecycle_down data
