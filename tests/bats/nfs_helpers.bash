@@ -159,6 +159,12 @@ END
 thaw_first() {
         nfs_changed=${nfs_changed//frozen/}
         nsenter --target "${nfs_first_server[0]}" --net tc qdisc delete dev br0 root
+        wait_until 30 takes_connections "$NFS_ADDRESS" # who asked for an address in vain is told for some seconds that there is no route
+}
+
+takes_connections() {
+        # shellcheck disable=SC2016 # its own shell has them
+        timeout 10 bash -c ': <>"/dev/tcp/$1/2049"' - "$1" 2>/dev/null
 }
 
 # in_server COMMAND...: there, as root.
