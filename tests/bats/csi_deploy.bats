@@ -189,6 +189,46 @@ teardown() {
         is "$(unit_value flexgraft-csi.service CapabilityBoundingSet | tr ' ' '\n' | sort)" "$(printf '%s\n' "${names[@]}")"
 }
 
+# ---- the package, whose units a node may have enabled
+
+# maintained SCRIPT ARG...: a script of flexgraft-csi's on a node whose /etc and /run are those of $BATS_TEST_TMPDIR; sets calls, what
+# systemctl was told.
+maintained() {
+        mkdir -p "$BATS_TEST_TMPDIR"/{etc,run}/systemd/system "$BATS_TEST_TMPDIR/path"
+        printf '#!/bin/sh\necho "$*" >>"%s"\n' "$BATS_TEST_TMPDIR/systemctl" >"$BATS_TEST_TMPDIR/path/systemctl"
+        chmod +x "$BATS_TEST_TMPDIR/path/systemctl"
+        : >"$BATS_TEST_TMPDIR/systemctl"
+        # shellcheck disable=SC2016 # expanded by that shell
+        PATH=$BATS_TEST_TMPDIR/path:$PATH unshare -m sh -ec 'mount --bind "$1/etc" /etc && mount --bind "$1/run" /run && shift && exec sh "$@"' sh \
+                "$BATS_TEST_TMPDIR" "$FLEXGRAFT_REPO/debian/flexgraft-csi.$1" "${@:2}"
+        calls=$(<"$BATS_TEST_TMPDIR/systemctl")
+}
+
+@test "the package's service is stopped, the registration first, and disabled when the package is removed" {
+        maintained prerm remove
+        is "$calls" "stop flexgraft-csi-registration.socket
+stop flexgraft-csi.socket flexgraft-csi.service
+--quiet disable flexgraft-csi.socket flexgraft-csi-registration.socket"
+        maintained prerm upgrade 0.2.0
+        is "$calls" ""
+}
+
+@test "an upgrade of the package restarts the package's driver if it runs, and leaves its sockets alone" {
+        maintained postinst configure 0.0.1
+        is "$calls" $'daemon-reload\ntry-restart flexgraft-csi.service'
+        maintained postinst configure ''
+        is "$calls" ""
+}
+
+@test "the package leaves a service alone that install-csi has made" {
+        mkdir -p "$BATS_TEST_TMPDIR/etc/systemd/system"
+        : >"$BATS_TEST_TMPDIR/etc/systemd/system/flexgraft-csi.socket"
+        maintained prerm remove
+        is "$calls" ""
+        maintained postinst configure 0.0.1
+        is "$calls" ""
+}
+
 # ---- the driver, as the units start it
 
 # node: install-csi with a systemctl that knows one thing, to end the service; sets NODE, SYSTEM, PIDFILE.

@@ -480,3 +480,13 @@ END
         installed --from "$FIRST" --run
         is "$(tail -n 2 <<<"$output")" $'the node has the service: nothing to do here\nsleeps infinity'
 }
+
+@test "--run is the driver where the link of a package's socket has outlived the package" {
+        printf '#!/bin/sh\necho "enters $*"\n' >"$BATS_TEST_TMPDIR/path/nsenter"
+        printf '#!/bin/sh\necho "sleeps $*"\n' >"$BATS_TEST_TMPDIR/path/sleep"
+        chmod +x "$BATS_TEST_TMPDIR"/path/{nsenter,sleep}
+        mkdir -p "$SYSTEM/sockets.target.wants"
+        ln -s /lib/systemd/system/flexgraft-csi.socket "$SYSTEM/sockets.target.wants/"
+        installed --from "$FIRST" --run
+        [[ $(tail -n 1 <<<"$output") == "enters "* ]]
+}
