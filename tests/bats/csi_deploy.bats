@@ -124,6 +124,12 @@ teardown() {
                 '"flexgraft:'"$(sed -n 's/^VERSION := //p' "$FLEXGRAFT_REPO/Makefile")"'"'
 }
 
+@test "the container is given ten seconds more to end than the driver takes for calls under way" {
+        local grace
+        grace=$(sed -n 's/^#define GRACE_DEFAULT \([0-9]*\).*/\1/p' "$FLEXGRAFT_REPO/src/csi/options.c")
+        is "$(documents "$DEPLOY/csi/container.yaml" 'select(.kind == "DaemonSet") | .spec.template.spec.terminationGracePeriodSeconds')" "$((grace + 10))"
+}
+
 # ---- units
 
 @test "the units, the manifests and the driver agree on names and sockets" {
