@@ -11,7 +11,7 @@
 # make lint       static analysis, format, layers
 # make generate   write the lists of keys in the man pages anew
 # make install    PREFIX=/usr/local DESTDIR=; LINKS=/sbin for mount(8), where PREFIX is not /usr
-# make uninstall  what make install has installed, with the same PREFIX and DESTDIR
+# make uninstall  what make install has installed, with the same PREFIX, DESTDIR and LINKS
 # WERROR=         warnings are no errors
 # CC=aarch64-linux-gnu-gcc   builds for arm64; what runs while building is compiled with CC_FOR_BUILD (gcc)
 # CC=clang        builds with it; CFLAGS="-O2 -flto=auto" with link-time optimization, STATIC=-static-pie position-independent programs
