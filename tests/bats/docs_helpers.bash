@@ -87,7 +87,6 @@ mount --bind "$WORLD/local" /usr/local
 mount -t tmpfs -o mode=755 tmpfs /run
 echo "a word" >/srv/data/word
 truncate -s 16M /srv/disk.img && mkfs.ext4 -q -F /srv/disk.img
-grep -q ^containers: /etc/subuid || echo containers:2000000:1000000 | tee -a /etc/subuid >>/etc/subgid
 cat >/etc/containers.conf <<'CONF'
 [containers]
 default_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]
