@@ -109,6 +109,20 @@ pool() { # NAME JSON
         is "$(row loop-devices neededBy)" 'pool default, mount-image, volumes of type loop, volumes of type kata, raw devices and pods'\'' block volumes'
 }
 
+@test "hooks are ok where Podman and CRI-O read them by default, and unknown in a directory that their configuration must name" {
+        local dir
+        # shellcheck disable=SC2016 # expanded by that shell
+        for dir in /usr/share /usr/local/share; do
+                HELPER_PREFIX=(unshare -m sh -ec 'mount -t tmpfs tmpfs /usr/share; mount -t tmpfs tmpfs /usr/local/share
+                        [ ! -e /etc/containers ] || mount -t tmpfs tmpfs /etc/containers
+                        mkdir -p "$1/containers/oci/hooks.d"; : >"$1/containers/oci/hooks.d/flexgraft.json"; shift; exec "$@"' sh "$dir")
+                check
+                [[ $(row oci-hooks found) == "$dir/containers/oci/hooks.d/flexgraft.json"* ]]
+                is "$dir: $(row oci-hooks state)" "$dir: $([[ $dir == /usr/share ]] && echo ok || echo unknown)"
+        done
+        [[ $(row oci-hooks advice) == *"hooks_dir of containers.conf"* ]]
+}
+
 @test "it leaves nothing: no mount, device, process, record or directory" {
         local before after
         before=$(cat /proc/self/mountinfo; find /run -xdev | sort)

@@ -14,30 +14,27 @@
 #include "host/probes.h"
 
 #define PLUGINS "/usr/libexec/kubernetes/kubelet-plugins/volume/exec" /* kubelet's --volume-plugin-dir, its default */
-#define HOOK "flexgraft.json"                                         /* as "make install" names it */
+#define HOOKS "/usr/share/containers/oci/hooks.d"
+#define HOOK "flexgraft.json" /* as "make install" names it */
 
-/* Podman and CRI-O read these. */
+/* Podman and CRI-O read HOOKS by default, other directories where their configuration names them. */
 void probe_hooks(const char *argument, struct host_finding *ret_finding)
 {
-        static const char *const directories[] = { "/etc/containers/oci/hooks.d", "/usr/share/containers/oci/hooks.d",
-                                                   "/usr/local/share/containers/oci/hooks.d" };
-        const char *directory = NULL;
-        char path[256];
+        static const char *const others[] = { "/etc/containers/oci/hooks.d/" HOOK,
+                                              "/usr/local/share/containers/oci/hooks.d/" HOOK };
 
         (void)argument;
-        for (size_t i = 0; i < sizeof directories / sizeof directories[0]; i++) {
-                (void)snprintf(path, sizeof path, "%s/" HOOK, directories[i]);
-                if (access(path, F_OK) == 0) {
-                        host_found(ret_finding, HOST_OK, "%s", path);
+        if (access(HOOKS "/" HOOK, F_OK) == 0) {
+                host_found(ret_finding, HOST_OK, HOOKS "/" HOOK);
+                return;
+        }
+        for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+                if (access(others[i], F_OK) == 0) {
+                        host_found(ret_finding, HOST_UNKNOWN,
+                                   "%s: read only where hooks_dir or --hooks-dir names its directory", others[i]);
                         return;
                 }
-                if (access(directories[i], F_OK) == 0)
-                        directory = directories[i];
-        }
-        if (directory != NULL)
-                host_found(ret_finding, HOST_MISSING, "%s has no " HOOK, directory);
-        else
-                host_found(ret_finding, HOST_MISSING, "there is no directory of OCI hooks");
+        host_found(ret_finding, HOST_MISSING, "there is no " HOOKS "/" HOOK);
 }
 
 /*

@@ -126,10 +126,12 @@ const struct host_row host_rows[] = {
         [NEED_ENGINES] = { "container-engines", NODE, probe_engines, .use = "containers by id or name",
                            .advice = "name containers by process id, which needs no engine" },
         [NEED_HOOKS] = { "oci-hooks", NODE, probe_hooks, .use = "mount-hook",
-                         .advice = "copy hooks.d of the installation (share/containers/oci) to "
-                                   "/etc/containers/oci/hooks.d" },
+                         .advice =
+                                 "make install PREFIX=/usr, or name the installation's share/containers/oci/hooks.d in "
+                                 "hooks_dir of containers.conf or crio.conf" },
         [NEED_KUBELET] = { "flexvolume-driver", NODE, probe_kubelet, .use = "volumes of pods",
-                           .advice = "run install-flexvolume, which also finds other directories (--print-dir)" },
+                           .advice = "run install-flexvolume, which also finds other directories (--print-dir); a node "
+                                     "with the CSI driver alone needs nothing" },
         [NEED_APPARMOR] = { "apparmor", NODE, probe_apparmor, .everyone = true,
                             .advice = "run flexgraft unconfined: a profile may refuse to mount" },
         [NEED_SELINUX] = { "selinux", NODE, probe_selinux, .everyone = true,
