@@ -384,6 +384,20 @@ END
         [[ $output != *rootDir* ]]
 }
 
+@test "the programs are told of kubelet's root directory unless their configuration has it as such, and by --run, too" {
+        printf '#!/bin/sh\n' >"$BATS_TEST_TMPDIR/path/nsenter"
+        chmod +x "$BATS_TEST_TMPDIR/path/nsenter"
+        mkdir -p "$NODE/etc/flexgraft"
+        echo '{"stateDir": "/data/kubelet/plugins/flexgraft"}' >"$NODE/etc/flexgraft/config.json"
+        installed --from "$FIRST" --kubelet-dir /data/kubelet --run
+        [[ $output == *'{"kubelet": {"rootDir": "/data/kubelet"}}'* ]]
+        installed --from "$FIRST" --kubelet-dir /data/kubelet
+        [[ $output == *'{"kubelet": {"rootDir": "/data/kubelet"}}' ]]
+        printf '{"kubelet": {\n "rootDir" :\n "/data/kubelet/"}}' >"$NODE/etc/flexgraft/config.json"
+        installed --from "$FIRST" --kubelet-dir /data/kubelet
+        [[ $output != *rootDir* ]]
+}
+
 @test "the node's name is the named one, or that of kubelet's flags, and is kept; so is the driver's name" {
         installed --from "$FIRST" --name nfs.csi.k8s.io
         [[ $(unit_value flexgraft-csi.service ExecStart) == *"/nfs.csi.k8s.io/csi.sock "*" --name nfs.csi.k8s.io" ]]
