@@ -36,17 +36,35 @@ stays_in_root() {
 # ---- kubelet
 
 # find_kubelet: the command line of the node's kubelet, in `kubelet`; false where none runs. A kubelet in a pid namespace of its own
-# is not the node's: it belongs to a cluster inside containers.
+# is not the node's: it belongs to a cluster inside containers. Any process can call itself kubelet, so only root's count; all four
+# ids, as a set-user-ID program has another real one.
 find_kubelet() {
         local proc
         for proc in "$root"/proc/[0-9]*; do
                 { mapfile -d '' kubelet <"$proc/cmdline"; } 2>/dev/null || continue
                 [[ ${#kubelet[@]} -gt 0 ]] || continue
                 [[ ${kubelet[0]##*/} == kubelet || (${kubelet[0]##*/} == hyperkube && ${kubelet[1]:-} == kubelet) ]] || continue
+                grep -qE '^Uid:\s+0\s+0\s+0\s+0$' "$proc/status" 2>/dev/null || continue
                 grep -qE '^NSpid:\s+[0-9]+$' "$proc/status" 2>/dev/null && return
         done
         kubelet=()
         return 1
+}
+
+# stays_with_root DIR OPTION: nobody but root can put another directory in place of DIR, which kubelet named; OPTION names it all the same.
+stays_with_root() {
+        local path owner group mode
+        for path in "$root$1" "$(readlink -m "$root$1")"; do
+                while [[ $path == */* && $path != "$root" && $path != "$(readlink -f "$root/")" ]]; do
+                        if [[ -e $path ]]; then
+                                read -r owner group mode < <(stat -L -c '%u %g %a' "$path")
+                                if ((owner || 8#$mode & (group ? 8#022 : 8#002))); then
+                                        fail "$1 is where others than root can write, in ${path#"$root"}: use $2 if it is kubelet's"
+                                fi
+                        fi
+                        path=${path%/*}
+                done
+        done
 }
 
 # flag_value NAME WORD...: the value of --NAME, in `value`; the last one, as with kubelet. False for none.

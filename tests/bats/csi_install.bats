@@ -372,6 +372,17 @@ END
         refused 1 "no path for a unit"
 }
 
+@test "a root directory that others than root could exchange is not taken from a process that calls itself kubelet" {
+        mkdir -p "$NODE/home/mallory"
+        chown 1000 "$NODE/home/mallory"
+        IDS=$'1000\t1000\t1000\t1000' make_kubelet 100 kubelet --root-dir=/home/mallory/k
+        finds /var/lib/kubelet
+        make_kubelet 100 kubelet --root-dir=/home/mallory/k
+        install --from "$FIRST"
+        refused 1 "/home/mallory/k is where others than root can write, in /home/mallory: use --kubelet-dir if it is kubelet's"
+        finds /home/mallory/k --kubelet-dir /home/mallory/k
+}
+
 @test "another root directory is in every unit, and the programs are told" {
         make_kubelet 100 /usr/bin/kubelet --root-dir=/data/kubelet
         installed --from "$FIRST"

@@ -703,6 +703,33 @@ config() {
         finds /on/the/node
 }
 
+@test "a process that calls itself kubelet is not the node's unless it is root's by all its ids" {
+        local ids
+        for ids in $'1000\t1000\t1000\t1000' $'1000\t0\t0\t0' $'0\t0\t0\t1000'; do
+                IDS=$ids make_kubelet 10412 kubelet --volume-plugin-dir=/home/mallory/p
+                finds "$DEFAULT"
+        done
+        make_kubelet 812 kubelet --volume-plugin-dir=/on/the/node
+        finds /on/the/node
+}
+
+@test "nothing goes where others than root could exchange it, unless --plugin-dir names it" {
+        local way
+        mkdir -p "$NODE"/{home/mallory/p,tmp/p,srv/group/p,srv/root}
+        chown 1000 "$NODE/home/mallory"
+        chmod 1777 "$NODE/tmp"
+        chmod 0775 "$NODE/srv/group" && chgrp 50 "$NODE/srv/group"
+        ln -s ../../tmp/p "$NODE/srv/root/link"
+        for way in /home/mallory/p /tmp/p /srv/group/p/new /srv/root/link; do
+                make_kubelet 100 kubelet --volume-plugin-dir="$way"
+                run_install --root "$NODE" --from "$FIRST" --name a~b
+                refused 1 "$way is where others than root can write"
+        done
+        is "$(find "$NODE" -name '*a~b')" ""
+        run_install --root "$NODE" --from "$FIRST" --name a~b --plugin-dir /home/mallory/p
+        is "$status:$stderr" "0:"
+}
+
 @test "a real process is found that calls itself kubelet" {
         run --separate-stderr unshare --pid --fork --mount --mount-proc bash -c '
                 (exec -a /usr/bin/kubelet sh -c "read -r line" kubelet --volume-plugin-dir /of/the/process) < <(exec sleep 1000000) &

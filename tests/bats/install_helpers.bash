@@ -46,11 +46,11 @@ finds() {
         is "$status:$output:$stderr" "0:$expected:"
 }
 
-# make_kubelet PID WORD...: a process on $NODE.
+# make_kubelet PID WORD...: a process on $NODE, root's, or with the four ids in $IDS.
 make_kubelet() {
         mkdir -p "$NODE/proc/$1"
         printf '%s\0' "${@:2}" >"$NODE/proc/$1/cmdline"
-        printf 'Name:\tkubelet\nNSpid:\t%s\n' "${NSPID:-$1}" >"$NODE/proc/$1/status"
+        printf 'Name:\tkubelet\nNSpid:\t%s\nUid:\t%s\n' "${NSPID:-$1}" "${IDS:-0$'\t'0$'\t'0$'\t'0}" >"$NODE/proc/$1/status"
 }
 
 # has_called COUNT: call_for_ever FILE, FILE being $BATS_TEST_TMPDIR/calls, has called more often than that.
