@@ -489,8 +489,14 @@ END
         printf '#!/bin/sh\necho "sleeps $*"\n' >"$BATS_TEST_TMPDIR/path/sleep"
         chmod +x "$BATS_TEST_TMPDIR/path/sleep"
         installed --from "$FIRST"
-        installed --from "$FIRST" --run
+        : >"$PROGRAMS/.unseen" # of an install that was killed, for the next one
+        local before
+        before=$(fingerprint "$NODE")
+        installed --from "$SECOND" --run
         is "$(tail -n 2 <<<"$output")" $'the node has the service: nothing to do here\nsleeps infinity'
+        is "$(fingerprint "$NODE")" "$before"
+        installed --from "$SECOND" --run --dry-run
+        is "$(tail -n 1 <<<"$output")" 'the node has the service: nothing to do here'
 }
 
 @test "--run leaves a node to the service of a package, once its socket is enabled" {
