@@ -467,6 +467,42 @@ END
         [[ ! -e $PROGRAMS ]]
 }
 
+@test "an upgrade and an uninstall are of the driver as it is installed, in the directory and with the name that it was given" {
+        local kubelet=$NODE/data/kubelet
+        installed --from "$FIRST" --kubelet-dir /data/kubelet --name nfs.csi.k8s.io
+        installed --from "$SECOND"
+        holds "$SECOND"
+        is "$(unit_value flexgraft-csi.socket ListenStream)" /data/kubelet/plugins/nfs.csi.k8s.io/csi.sock
+        mkdir -p "$kubelet/pods/u/volumes/kubernetes.io~csi/pv1"
+        echo '{"driverName":"nfs.csi.k8s.io"}' >"$kubelet/pods/u/volumes/kubernetes.io~csi/pv1/vol_data.json"
+        install --uninstall
+        refused 1 "pods have volumes of nfs.csi.k8s.io"
+        make_kubelet 100 kubelet --root-dir=/other
+        install --uninstall
+        refused 1 "pods have volumes of nfs.csi.k8s.io"
+        rm "$SYSTEM/flexgraft-csi.socket" # an uninstall that was killed
+        install --uninstall
+        refused 1 "pods have volumes of nfs.csi.k8s.io"
+        holds "$SECOND"
+}
+
+@test "an uninstall of another name or directory than the driver is installed with is refused" {
+        installed --from "$FIRST"
+        local arguments before
+        before=$(fingerprint "$NODE")
+        for arguments in '--name nfs.csi.k8s.io' '--kubelet-dir /data/kubelet'; do
+                # shellcheck disable=SC2086     # words
+                install --uninstall $arguments
+                refused 1 "is installed with the socket /var/lib/kubelet/plugins/csi.flexgraft.io/csi.sock"
+        done
+        is "$(fingerprint "$NODE"):$calls" "$before:"
+        make_kubelet 100 kubelet --root-dir=/data/kubelet
+        install --from "$FIRST"
+        refused 1 "must not move: uninstall it first"
+        installed --uninstall
+        [[ ! -e $PROGRAMS ]]
+}
+
 # ---- in a container
 
 @test "--run installs the programs alone, and becomes the driver in the node's namespaces and a control group of its own" {
