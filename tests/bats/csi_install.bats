@@ -230,6 +230,37 @@ call_for_ever() {
                 same ';'
 }
 
+# bats test_tags=sweep
+@test "an uninstall that is killed at any change is brought to its end by the next one, or taken back by an install" {
+        local points before after
+        rm "$FIRST/verbs/gone"
+        before="rm -rf '$PROGRAMS' '$SYSTEM'; '$INSTALL' --root '$NODE' --from '$FIRST' >/dev/null"
+        sh -c "$before"
+        at_syscall --log "$BATS_TEST_TMPDIR/log" -- "$INSTALL" --root "$NODE" --uninstall
+        is "$status" 0 || { show_last; false; }
+        points=$(awk '$3 ~ /^(unlink|unlinkat|rmdir)$/ {print $3 ":" ++n[$3]}' "$BATS_TEST_TMPDIR/log")
+        (($(wc -l <<<"$points") > 10))
+        # nothing starts at boot whose program is gone
+        after="set -e; [ ! -L '$SYSTEM/sockets.target.wants/flexgraft-csi.socket' ] || '$PROGRAMS/csi-driver' >/dev/null"
+        WIDER=${WIDER:-1} sweep --reply any --kill --at "$(sweep_places <<<"$points")" -- \
+                sh "$before" ';' \
+                act "$INSTALL" --root "$NODE" --uninstall ';' \
+                sh "$after; cp -a '$NODE' '$NODE.copy' && '$INSTALL' --root '$NODE.copy' --from '$FIRST' >/dev/null && rm -r '$NODE.copy'" ';' \
+                call "$INSTALL" --root "$NODE" --uninstall ';' \
+                sh "[ -z \"\$(find '$NODE' -name '*flexgraft*')\" ]" ';' \
+                same ';'
+}
+
+@test "an uninstall takes away the unit that a killed install was writing, and no link of a package's" {
+        mkdir -p "$SYSTEM/sockets.target.wants"
+        : >"$SYSTEM/flexgraft-csi.socket.flexgraft-install"
+        ln -s /lib/systemd/system/flexgraft-csi.socket "$SYSTEM/sockets.target.wants/"
+        installed --uninstall --dry-run
+        [[ -e $SYSTEM/flexgraft-csi.socket.flexgraft-install ]]
+        installed --uninstall
+        is "$(find "$SYSTEM" ! -type d -printf '%P\n')" sockets.target.wants/flexgraft-csi.socket
+}
+
 @test "what a killed install has not told systemd is told by the next one" {
         installed --from "$FIRST"
         : >"$PROGRAMS/.unseen"
