@@ -552,6 +552,26 @@ END
         [[ -d $NODE/var/lib/kubelet/plugins/csi.flexgraft.io && -d $NODE/var/lib/kubelet/plugins_registry ]]
 }
 
+@test "--run has processors and memory for its control group of version 1 before it goes there" {
+        local groups=$NODE/sys/fs/cgroup name
+        for name in cpuset memory unified; do
+                mkdir -p "$groups/$name"
+                : >"$groups/$name/cgroup.procs"
+        done
+        : >"$groups/cpuset/release_agent"
+        : >"$groups/memory/release_agent"
+        : >"$groups/unified/cgroup.controllers"
+        echo 0-3 | tee "$groups/cpuset/cpuset.cpus" >"$groups/unified/cpuset.cpus"
+        echo 0-1 >"$groups/cpuset/cpuset.mems"
+        printf '#!/bin/sh\necho "$$"\n' >"$BATS_TEST_TMPDIR/path/nsenter"
+        chmod +x "$BATS_TEST_TMPDIR/path/nsenter"
+        installed --from "$FIRST" --run
+        is "$(cd "$groups" && find . -path '*/flexgraft-csi/*' -printf '%P\n' | sort)" "$(printf '%s\n' cpuset/flexgraft-csi/{cgroup.procs,cpuset.cpus,cpuset.mems} \
+                {memory,unified}/flexgraft-csi/cgroup.procs)"
+        is "$(cat "$groups"/cpuset/flexgraft-csi/{cpuset.cpus,cpuset.mems,cgroup.procs})" $'0-3\n0-1\n'"$(tail -n 1 <<<"$output")"
+        [[ ! $groups/cpuset/flexgraft-csi/cpuset.mems -nt $groups/cpuset/flexgraft-csi/cgroup.procs ]]
+}
+
 @test "--run leaves a node that has the service to the service" {
         printf '#!/bin/sh\necho "sleeps $*"\n' >"$BATS_TEST_TMPDIR/path/sleep"
         chmod +x "$BATS_TEST_TMPDIR/path/sleep"
