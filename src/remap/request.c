@@ -80,7 +80,8 @@ bool request_keep(uint8_t ret_copy[WAITER_SIZE])
         if (size > WAITER_SIZE)
                 return false;
         (void)memcpy(ret_copy + sizeof size, (const uint8_t *)current + sizeof size, size - sizeof size);
-        (void)memcpy(ret_copy, &size, sizeof size); /* last: from here on it is one */
+        (void)memcpy(ret_copy, &size, sizeof size);           /* last: from here on it is one */
+        __atomic_store_n(&current->len, 0, __ATOMIC_RELEASE); /* and it alone is repeated */
         return true;
 }
 

@@ -46,7 +46,7 @@ void request_changes(void);
 /* request_may_have_changed() - whether an earlier daemon recorded that for the request that this thread does again. */
 bool request_may_have_changed(void);
 
-/* request_keep() - copy this thread's request; false when it is too long. */
+/* request_keep() - move this thread's request, to be answered later, out of its buffer; false when it is too long. */
 bool request_keep(uint8_t ret_copy[WAITER_SIZE]);
 
 /*

@@ -421,7 +421,18 @@ void session_rest(void (*function)(void))
         (void)pthread_rwlock_unlock(&threads.at_work);
 }
 
-/* Repeat the requests that waited for a lock when the last daemon died. */
+/* It was killed when it had just moved the request to the waiters. */
+static void drop_from_buffers(const uint8_t waiter[WAITER_SIZE])
+{
+        struct fuse_out_header head;
+
+        (void)memcpy(&head, waiter, sizeof head);
+        for (int i = 0; i < THREADS_MAX; i++)
+                if (request_buffer(i)->len > 0 && request_buffer(i)->unique == head.unique)
+                        request_buffer(i)->len = 0;
+}
+
+/* Repeat the requests that waited for a lock when the last daemon died, and send the answers that it may not have sent. */
 static void replay_waiters(void)
 {
         static uint8_t request[WAITER_SIZE] __attribute__((aligned(8)));
@@ -433,6 +444,12 @@ static void replay_waiters(void)
                 (void)memcpy(&size, shared->waiters[i], sizeof size);
                 if (size == 0 || size > WAITER_SIZE)
                         continue;
+                drop_from_buffers(shared->waiters[i]);
+                if (size == sizeof(struct fuse_out_header)) {
+                        (void)!write(FD_FUSE, shared->waiters[i], size); /* the kernel ignores a second answer */
+                        (void)memset(shared->waiters[i], 0, sizeof size);
+                        continue;
+                }
                 (void)memcpy(request, shared->waiters[i], size);
                 (void)memset(shared->waiters[i], 0, sizeof size);
                 process((void *)request, size);

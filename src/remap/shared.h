@@ -23,7 +23,7 @@
  * size or place of a member is noticed without it (SHARED_SIZES); that it is thought of with any other change, by a test
  * (generated.bats).
  */
-#define SHARED_LAYOUT 2 /* of declarations with the checksum 3267677117 */
+#define SHARED_LAYOUT 3 /* of declarations with the checksum 3267677117 */
 
 #define THREADS_MAX 96
 #define REQUEST_SIZE ((size_t)1024 * 1024 + 4096) /* the largest write, and its header */
@@ -146,7 +146,7 @@ struct shared {
         struct opener openers[DESCRIPTORS_MAX];
         int64_t positions[DESCRIPTORS_MAX]; /* of open directories: where the next entries are */
         struct lock_owner owners[OWNERS_MAX];
-        uint8_t waiters[WAITERS_MAX][WAITER_SIZE]; /* requests waiting for a lock; length 0: free */
+        uint8_t waiters[WAITERS_MAX][WAITER_SIZE]; /* requests waiting for a lock, or their answers; length 0: free */
         uint32_t buckets[1 << BUCKET_BITS_MAX];
         struct node nodes[NODES_MAX];
 };

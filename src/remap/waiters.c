@@ -2,7 +2,9 @@
 #include "waiters.h"
 
 #include <errno.h>
+#include <linux/fuse.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -42,9 +44,30 @@ void waiters_unlock(int fd, const struct flock *lock)
         (void)fcntl(fd, F_OFD_SETLK, &none); /* a refusal by a server cannot be reported */
 }
 
+/*
+ * Record the answer before it is sent, in place of the request. If the daemon dies now, the next one sends it again and does
+ * not repeat the request: the caller may have the answer, and have unlocked, or locked, since.
+ */
+static void keep_answer(const struct waiter *waiter, int r)
+{
+        const struct fuse_out_header answer = { .len = sizeof answer, .error = r };
+        uint64_t head;
+
+        _Static_assert(offsetof(struct fuse_out_header, unique) == sizeof head &&
+                               offsetof(struct fuse_in_header, unique) == sizeof head,
+                       "the request's number stays where it is");
+        _Static_assert(offsetof(struct shared, waiters) % sizeof head == 0 && WAITER_SIZE % sizeof head == 0,
+                       "one store");
+        if (waiter->slot < 0)
+                return;
+        (void)memcpy(&head, &answer, sizeof head);
+        __atomic_store_n((uint64_t *)(void *)shared->waiters[waiter->slot], head, __ATOMIC_RELEASE);
+}
+
 void waiters_end(struct waiter *waiter, int r)
 {
         fuse_req_interrupt_func(waiter->request, NULL, NULL); /* waits for a callback that is running */
+        keep_answer(waiter, r);
         if (fuse_reply_err(waiter->request, -r) == -ENOENT && r == 0 && waiter->operation == 0 &&
             waiter->lock.l_type != F_UNLCK) /* the caller does not know of the lock, and will not release it */
                 waiters_unlock(waiter->fd, &waiter->lock);

@@ -11,7 +11,7 @@ setup() {
 }
 
 teardown() {
-        remap_teardown
+        served_teardown
 }
 
 # ---- many
@@ -156,6 +156,27 @@ teardown() {
         end_process "$BACKGROUND_PID"
         wait_until 10 process_is_gone "$waiter"
         is "$(cat "$BATS_TEST_TMPDIR/waiter")" got
+}
+
+@test "a daemon that is killed when it has just granted a lock leaves it to its holder" {
+        only_remap
+        local file=$BATS_TEST_TMPDIR/behind/file
+        make_source tmpfs
+        mkdir "$BATS_TEST_TMPDIR/behind"
+        install -m 0666 /dev/null "$BATS_TEST_TMPDIR/tmpfs/file"
+        install -m 0666 /dev/null "$BATS_TEST_TMPDIR/tmpfs/other"
+        "$FLEXGRAFT_TOOLS/server-fuse" "$BATS_TEST_TMPDIR/tmpfs" "$BATS_TEST_TMPDIR/behind" 3>&-
+        remap_container
+        remap_mount "$BATS_TEST_TMPDIR/behind" /data
+        trace_daemon -e trace=writev -e inject=writev:delay_exit=3000000:when=2+
+        talk /bin/fs-calls lock posix /data/file # the first writev(2) has the kernel drop its pages
+        kill_daemon
+        wait "$TRACER" || :
+        # what the next daemon repeated is done when it has granted another
+        is "$(in_container /bin/fs-calls try posix /data/other)" free
+        is "$("$FLEXGRAFT_TOOLS/fs-calls" try posix "$file")" held "on the node"
+        end_process "$TALK_PID"
+        wait_until 10 is_free_on_the_node posix "$file"
 }
 
 # bats test_tags=kernel,kernel_too
