@@ -212,7 +212,7 @@ static void answer_lock(fuse_req_t request, struct node *node, int fd, int opera
                 return;
         }
         if (r == 0 || waiters_would_wait(r))
-                waiter = waiters_make(request, nodes_number(node), fd, operation, lock);
+                waiter = waiters_make(request, nodes_number(node), fd, operation, lock, /* waits= */ r != 0);
         if (waiter != NULL && r == 0)
                 waiters_grant(waiter);
         else if (waiter != NULL)
@@ -220,6 +220,8 @@ static void answer_lock(fuse_req_t request, struct node *node, int fd, int opera
         else {
                 if (r == 0 && lock != NULL)
                         waiters_unlock(fd, lock);
+                else if (r == 0)
+                        (void)flock(fd, LOCK_UN); /* as above */
                 (void)fuse_reply_err(request, ENOLCK);
         }
 }
@@ -280,7 +282,7 @@ static void begin_unlock(fuse_req_t request, struct node *node, int fd, int oper
         int r;
 
         if (caches_have_pages(node) && (operation != 0 || node->owners > 0))
-                waiter = waiters_make(request, nodes_number(node), fd, operation, lock);
+                waiter = waiters_make(request, nodes_number(node), fd, operation, lock, /* waits= */ false);
         if (waiter != NULL) {
                 waiter->owner = owner;
                 waiter->job.then = unlock_later;

@@ -438,7 +438,7 @@ static void replay_waiters(void)
         static uint8_t request[WAITER_SIZE] __attribute__((aligned(8)));
 
         request_replay(true);
-        for (int i = 0; i < WAITERS_MAX; i++) {
+        for (uint32_t i = 0; i < shared->waiters_high; i++) {
                 uint32_t size;
 
                 (void)memcpy(&size, shared->waiters[i], sizeof size);
@@ -451,8 +451,13 @@ static void replay_waiters(void)
                         continue;
                 }
                 (void)memcpy(request, shared->waiters[i], size);
-                (void)memset(shared->waiters[i], 0, sizeof size);
-                process((void *)request, size);
+                waiters_repeat((int)i);
+                if (++shared->waiter_tries[i] > TRIES_MAX)
+                        answer_error(((struct fuse_in_header *)(void *)request)->unique, EIO);
+                else
+                        process((void *)request, size);
+                waiters_repeat(-1);
+                shared->waiter_tries[i] = 0;
         }
         request_replay(false);
 }

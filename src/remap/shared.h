@@ -23,7 +23,7 @@
  * size or place of a member is noticed without it (SHARED_SIZES); that it is thought of with any other change, by a test
  * (generated.bats).
  */
-#define SHARED_LAYOUT 3 /* of declarations with the checksum 3267677117 */
+#define SHARED_LAYOUT 3 /* of declarations with the checksum 2015054162 */
 
 #define THREADS_MAX 96
 #define REQUEST_SIZE ((size_t)1024 * 1024 + 4096) /* the largest write, and its header */
@@ -34,7 +34,7 @@
 #define HANDLE_SIZE 128
 #define OWNERS_MAX 4096
 #define ANSWER_SIZE 512 /* longer answers are to requests that can be repeated */
-#define WAITERS_MAX 1024
+#define WAITERS_MAX 4096
 #define WAITER_SIZE 96 /* a FUSE_SETLKW request */
 
 /* What tells that a file is unchanged. */
@@ -138,6 +138,8 @@ struct shared {
         uint32_t tries[THREADS_MAX];        /* daemons that died of the request in the buffer */
         bool changing[THREADS_MAX];         /* the request's system calls may have been made */
         uint32_t answer_sizes[THREADS_MAX]; /* 0: the request is not answered */
+        uint8_t waiter_tries[WAITERS_MAX];  /* the same of those below */
+        uint32_t waiters_high;              /* the first that was never used */
         uint32_t nodes_high;                /* the first that was never used */
         uint32_t node_descriptors;
         uint32_t open_descriptors;     /* for open files and locks */

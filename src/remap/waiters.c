@@ -10,14 +10,17 @@
 #include <sys/file.h>
 #include <time.h>
 
+#include "descriptors.h"
 #include "request.h"
 
+#define SPARE_SLOTS (WAITERS_MAX / 4) /* not for those that wait: for those that are about to be answered */
 #define AGAIN_MS 100 /* interval of retries: locks released on the node or by other clients are not reported here */
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static struct waiter *waiting; /* for a lock */
-static struct waiter *granted; /* it has its lock */
+static struct waiter *waiting;     /* for a lock */
+static struct waiter *granted;     /* it has its lock */
+static __thread int repeated = -1; /* the slot whose request this thread repeats; -1: none, or a waiter has it */
 
 static bool among(const struct waiter *list, int fd)
 {
@@ -189,8 +192,54 @@ void waiters_retry(void)
         (void)pthread_mutex_unlock(&mutex);
 }
 
-struct waiter *waiters_make(fuse_req_t request, fuse_ino_t node, int fd, int operation, const struct flock *lock)
+void waiters_repeat(int slot)
 {
+        if (slot < 0 && repeated >= 0)
+                (void)memset(shared->waiters[repeated], 0, sizeof(uint32_t));
+        repeated = slot;
+}
+
+/* With the mutex held. As of descriptors, one may have so many as are left. */
+static bool may_wait(const struct waiter *waiter)
+{
+        int left = WAITERS_MAX - SPARE_SLOTS;
+        int of_process = 0;
+        int of_user = 0;
+
+        for (const struct waiter *other = waiting; other != NULL; other = other->next) {
+                of_process += other->by.process == waiter->by.process;
+                of_user += other->by.user == waiter->by.user;
+                left--;
+        }
+        return of_process < left && of_user / 3 < left;
+}
+
+/* With the mutex held. Returns -1 if there is none. */
+static int take_slot(void)
+{
+        int taken = repeated;
+
+        repeated = -1;
+        for (int i = 0; taken < 0 && i < WAITERS_MAX; i++) {
+                uint32_t used;
+
+                (void)memcpy(&used, shared->waiters[i], sizeof used);
+                if (used != 0)
+                        continue;
+                if ((uint32_t)i >= shared->waiters_high)
+                        shared->waiters_high = (uint32_t)i + 1;
+                if (!request_keep(shared->waiters[i]))
+                        break;
+                taken = i;
+        }
+        return taken;
+}
+
+struct waiter *waiters_make(fuse_req_t request, fuse_ino_t node, int fd, int operation, const struct flock *lock,
+                            bool waits)
+{
+        const bool unlocks = lock != NULL ? lock->l_type == F_UNLCK : operation == LOCK_UN;
+        const struct fuse_ctx *context = fuse_req_ctx(request);
         struct waiter *waiter = calloc(1, sizeof *waiter);
 
         if (waiter == NULL)
@@ -199,16 +248,16 @@ struct waiter *waiters_make(fuse_req_t request, fuse_ino_t node, int fd, int ope
         waiter->job.node = node;
         if (lock != NULL)
                 waiter->lock = *lock;
+        if (waits)
+                waiter->by = descriptors_opener(context->pid, context->uid);
         (void)pthread_mutex_lock(&mutex);
-        for (int i = 0; waiter->slot < 0 && i < WAITERS_MAX; i++) {
-                uint32_t used;
-
-                (void)memcpy(&used, shared->waiters[i], sizeof used);
-                if (used == 0 && request_keep(shared->waiters[i]))
-                        waiter->slot = i;
-        }
+        if (!waits || request_replayed() || may_wait(waiter))
+                waiter->slot = take_slot();
         (void)pthread_mutex_unlock(&mutex);
-        return waiter;
+        if (waiter->slot >= 0 || unlocks) /* which is sooner lost than done before mapped pages are written */
+                return waiter;
+        free(waiter);
+        return NULL;
 }
 
 /* libfuse holds the request's lock: only set a flag. */

@@ -11,11 +11,13 @@
 
 #include "caches.h"
 #include "fuse_library.h"
+#include "shared.h"
 
 struct waiter {
         struct caches_job job; /* first: the job is the waiter */
         fuse_req_t request;
         int slot; /* in shared->waiters, which has a copy of the request for the next daemon; -1: the table was full */
+        struct opener by;
         int fd;
         int operation;     /* of flock(2); 0: a POSIX lock */
         struct flock lock; /* the POSIX lock */
@@ -30,8 +32,20 @@ int waiters_begin(void);
 /* waiters_rest() - run function() while that thread holds no mutex. */
 void waiters_rest(void (*function)(void));
 
-/* waiters_make() - this thread's request. lock: NULL for flock(2). Returns NULL without memory. */
-struct waiter *waiters_make(fuse_req_t request, fuse_ino_t node, int fd, int operation, const struct flock *lock);
+/*
+ * waiters_make() - this thread's request. lock: NULL for flock(2). waits: another has the lock.
+ *
+ * Returns: NULL without memory, and where the next daemon could not repeat it as too many wait, or too many of that process
+ * or user.
+ */
+struct waiter *waiters_make(fuse_req_t request, fuse_ino_t node, int fd, int operation, const struct flock *lock,
+                            bool waits);
+
+/*
+ * waiters_repeat() - this thread is about to repeat the request in that slot, where it stays meanwhile; -1: it has done so,
+ * and what was answered at once is there no more.
+ */
+void waiters_repeat(int slot);
 
 /* waiters_wait() - retry it until it has its lock; then as waiters_grant(). */
 void waiters_wait(struct waiter *waiter);

@@ -295,6 +295,32 @@ capability_names() {
         wait "$waiters" 2>/dev/null || :
 }
 
+has_children() {
+        [[ $(pgrep -c -P "$1") == "$2" ]]
+}
+
+@test "of 2,400 processes of one user that would wait for a lock 2,304 do, also through a killed daemon, and the others are refused" {
+        only_remap
+        local waiters parent other
+        remap_bed ext4
+        install -m 0666 /dev/null "$BATS_TEST_TMPDIR/ext4/file"
+        background_ready "$FLEXGRAFT_TOOLS/fs-calls" lock ofd "$BATS_TEST_TMPDIR/ext4/file"
+        "${ENTER[@]}" /bin/fs-calls waiters 2400 read-posix /ext4/file 3>&- >"$BATS_TEST_TMPDIR/waiters" 2>&1 &
+        waiters=$!
+        wait_until 30 grep -q ready "$BATS_TEST_TMPDIR/waiters"
+        parent=$(pgrep -P "$waiters")
+        wait_until 30 has_children "$parent" 2304
+        as 1000 wait read-posix /ext4/file >"$BATS_TEST_TMPDIR/other" 3>&- &
+        other=$!
+        kill_daemon
+        in_container touch /ext4/other
+        has_children "$parent" 2304
+        end_process "$BACKGROUND_PID"
+        wait_until 30 process_is_gone "$waiters"
+        wait "$other"
+        is "$(cat "$BATS_TEST_TMPDIR/other")" got "what another user says"
+}
+
 # bats test_tags=kernel,kernel_too
 @test "300 processes that work at once all get correct results" {
         remap_bed ext4

@@ -158,6 +158,40 @@ teardown() {
         is "$(cat "$BATS_TEST_TMPDIR/waiter")" got
 }
 
+# is_in_fcntl PID COMMAND: its first thread.
+is_in_fcntl() {
+        [[ $(cut -d' ' -f1,3 "/proc/$1/syscall" 2>/dev/null) == "72 $2" ]]
+}
+
+# repeats_a_lock: whether the daemon is about to, as one of the first things that it does.
+repeats_a_lock() {
+        the_remap_process remap-daemon >/dev/null && is_in_fcntl "$REPLY" 0x25 # F_OFD_SETLK
+}
+
+@test "a process that waits for a lock is not lost when the next daemon is killed, too, before it tries to get it" {
+        only_remap
+        local waiter
+        remap_bed ext4
+        background_ready "$FLEXGRAFT_TOOLS/fs-calls" lock ofd "$BATS_TEST_TMPDIR/ext4/file"
+        "${ENTER[@]}" /bin/fs-calls wait posix /ext4/file 3>&- >"$BATS_TEST_TMPDIR/waiter" &
+        waiter=$!
+        wait_until 10 pgrep -P "$waiter"
+        wait_until 10 is_in_fcntl "$(pgrep -P "$waiter")" 0x7 # F_SETLKW
+        in_container test -s /ext4/file || : # the daemon has read that by now
+        the_remap_process remap-keeper
+        strace -f -p "$REPLY" -e trace=fcntl -e inject=fcntl:delay_enter=3000000 -o /dev/null 2>"$BATS_TEST_TMPDIR/strace" 3>&- &
+        TRACER=$!
+        bed_pids+=("$TRACER")
+        wait_until 10 grep -qs attached "$BATS_TEST_TMPDIR/strace"
+        kill_daemon
+        wait_until 10 repeats_a_lock
+        kill_daemon
+        trace_ends
+        end_process "$BACKGROUND_PID"
+        wait_until 10 process_is_gone "$waiter"
+        is "$(cat "$BATS_TEST_TMPDIR/waiter")" got
+}
+
 @test "a daemon that is killed when it has just granted a lock leaves it to its holder" {
         only_remap
         local file=$BATS_TEST_TMPDIR/behind/file
