@@ -150,6 +150,7 @@ void directories_release(fuse_req_t request, fuse_ino_t number, struct fuse_file
         const int fd = (int)file->fh;
 
         (void)number;
-        operation_reply_error(request, 0); /* first, as in files_release() */
+        descriptor_use(fd, USE_RELEASED); /* as in files_release() */
+        operation_reply_error(request, 0);
         descriptor_end(fd);
 }

@@ -294,7 +294,10 @@ void files_flush(fuse_req_t request, fuse_ino_t number, struct fuse_file_info *f
         operation_reply_error(request, r);
 }
 
-/* Answer first: if this daemon is killed, the next must not close the descriptor, which may be another file's. */
+/*
+ * The next daemon can repeat what is done before the descriptor is recorded as released, and does nothing but close that
+ * afterwards (session.c): the number may be another file's.
+ */
 void files_release(fuse_req_t request, fuse_ino_t number, struct fuse_file_info *file)
 {
         struct node *node = nodes_get(number);
@@ -305,11 +308,12 @@ void files_release(fuse_req_t request, fuse_ino_t number, struct fuse_file_info 
 
         if (node != NULL)
                 held = nodes_open(node); /* the kernel may forget the node as soon as it has the answer */
-        operation_reply_error(request, 0);
-        if (node != NULL) {
-                end_file(node, &ended);
+        if (node != NULL)
                 locks_drop_file(node, fd);
-        }
+        descriptor_use(fd, USE_RELEASED);
+        operation_reply_error(request, 0);
+        if (node != NULL)
+                end_file(node, &ended);
         descriptor_end(fd);
         if (flock_release)
                 waiters_retry();

@@ -171,8 +171,25 @@ void locks_drop_file(struct node *node, int fd)
 
 /* ---- requests */
 
+/* The last daemon was killed when an owner had it no more, or not yet. */
+static void release_unowned(void)
+{
+        for (uint32_t fd = 0; fd < shared->descriptors; fd++) {
+                size_t i = 0;
+
+                if (shared->uses[fd] != USE_LOCK)
+                        continue;
+                while (i < OWNERS_MAX && (shared->owners[i].node == 0 || shared->owners[i].fd != (int)fd))
+                        i++;
+                if (i == OWNERS_MAX)
+                        descriptor_use((int)fd, USE_RELEASED);
+        }
+}
+
 int locks_begin(void)
 {
+        if (shared->begun) /* else there is none, and looking would take memory */
+                release_unowned();
         owners_mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
         return waiters_begin();
 }

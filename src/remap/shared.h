@@ -23,7 +23,7 @@
  * size or place of a member is noticed without it (SHARED_SIZES); that it is thought of with any other change, by a test
  * (generated.bats).
  */
-#define SHARED_LAYOUT 3 /* of declarations with the checksum 2015054162 */
+#define SHARED_LAYOUT 3 /* of declarations with the checksum 618616026 */
 
 #define THREADS_MAX 96
 #define REQUEST_SIZE ((size_t)1024 * 1024 + 4096) /* the largest write, and its header */
@@ -81,7 +81,8 @@ enum descriptor_use {
         USE_NODE,
         USE_OPEN, /* an open file or directory */
         USE_LOCK,
-        USE_ENDING, /* of ending.c */
+        USE_ENDING,   /* of ending.c */
+        USE_RELEASED, /* nobody's file any more: the next daemon closes it, and does not repeat the request */
 };
 
 /* The process in the container that an open file or lock is for. */

@@ -192,6 +192,46 @@ repeats_a_lock() {
         is "$(cat "$BATS_TEST_TMPDIR/waiter")" got
 }
 
+# has_not_open PID FILE
+has_not_open() {
+        [[ -z $(find "/proc/$1/fd" -lname "$2") ]]
+}
+
+# is_in_write PID: one of its threads is.
+is_in_write() {
+        cat "/proc/$1/task"/*/syscall 2>/dev/null | grep -q '^1 0x3 '
+}
+
+@test "a daemon that is killed when a file was just released leaves neither it open nor its locks" {
+        only_remap
+        local kind file=$BATS_TEST_TMPDIR/ext4/file
+        remap_bed ext4
+        touch "$file"
+        # opened for reading: the kernel asks for nothing but the release
+        talk /usr/bin/python3 -u -c 'import fcntl, os, sys
+fd = os.open(sys.argv[1], os.O_RDONLY)
+fcntl.flock(fd, fcntl.LOCK_EX)
+fcntl.lockf(fd, fcntl.LOCK_SH)
+print("ready")
+sys.stdin.readline()
+os.close(fd)
+sys.stdin.readline()' /ext4/file
+        trace_daemon -e trace=write -e inject=write:delay_exit=3000000
+        tell close
+        the_remap_process remap-daemon
+        wait_until 10 is_in_write "$REPLY"
+        kill_daemon
+        wait "$TRACER" || :
+        for kind in "${LOCKS[@]}"; do
+                wait_until 10 is_free_on_the_node "$kind" "$file"
+        done
+        rm "$file"
+        forget_names /ext4
+        the_remap_process remap-daemon
+        wait_until 10 has_not_open "$REPLY" '/file (deleted)'
+        is "$(in_container /bin/fs-calls try flock /ext4/other)" free # it serves on
+}
+
 @test "a daemon that is killed when it has just granted a lock leaves it to its holder" {
         only_remap
         local file=$BATS_TEST_TMPDIR/behind/file
