@@ -116,6 +116,20 @@ is_mappable() {
         kubelet_unpublish data
 }
 
+@test "noexec and nosymfollow of the mount that the node has hold for the pod, too, unless an option says otherwise" {
+        local options
+        mount -o remount,bind,noexec,nosymfollow "$BEHIND"
+        published idMappable=always
+        options=,$(findmnt --noheadings --first-only --output VFS-OPTIONS --target "$(pod_dir data)"),
+        [[ $options == *,noexec,* && $options == *,nosymfollow,* ]] || { echo "$options"; return 1; }
+        kubelet_unpublish data
+        write_policy "\"kinds\": [\"bind\"], \"sources\": [\"$BEHIND\"], \"options\": [\"exec\"]"
+        published idMappable=always mountOptions=exec
+        options=,$(findmnt --noheadings --first-only --output VFS-OPTIONS --target "$(pod_dir data)"),
+        [[ $options != *,noexec,* && $options == *,nosymfollow,* ]] || { echo "$options"; return 1; }
+        kubelet_unpublish data
+}
+
 @test "another word is refused, and so is a directory with the mounts below it that cannot be id-mapped" {
         if published idMappable=yes; then return 1; fi
         assert_refused idMappable

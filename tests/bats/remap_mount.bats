@@ -306,6 +306,17 @@ for line in sys.stdin:
         [[ $output == *'Read-only file system'* ]]
 }
 
+@test "ro, nosuid, noexec and nosymfollow of a directory's mount hold for the new one, too" {
+        local options word
+        make_source tmpfs
+        mount -o remount,bind,ro,nosuid,noexec,nosymfollow "$BATS_TEST_TMPDIR/tmpfs"
+        serve "$BATS_TEST_TMPDIR/tmpfs"
+        options=,$(findmnt --noheadings --first-only --output VFS-OPTIONS --target "$SERVED"),
+        for word in ro nosuid nodev noexec nosymfollow; do
+                [[ $options == *",$word,"* ]] || { echo "$word: $options"; return 1; }
+        done
+}
+
 @test "a file that another process makes at the same moment is not opened for one that may only create it" {
         make_source tmpfs
         local dir=$BATS_TEST_TMPDIR/tmpfs

@@ -2,11 +2,14 @@
 #include "daemon/id_mappable.h"
 
 #include <errno.h>
+#include <sys/mount.h>
+#include <sys/vfs.h>
 
 #include "daemon/remap.h"
 #include "mount/authority.h"
 #include "mount/detached.h"
 #include "mount/idmap.h"
+#include "mount/options.h"
 #include "state/mount_record.h"
 
 #define TRIED_BASE 100000 /* as those that runtimes choose; nothing is seen through it */
@@ -46,6 +49,7 @@ int id_mappable_serve(struct remap_source source, uint64_t attributes, const cha
 {
         cleanup_state struct state state = STATE_NONE;
         int known = authority_is_known(source.mount_fd);
+        struct statfs fs;
         int pid;
         int r;
 
@@ -55,6 +59,10 @@ int id_mappable_serve(struct remap_source source, uint64_t attributes, const cha
                 return fail_because(error, EOPNOTSUPP, "id-map", source.name,
                                     "it is on a filesystem that remap-daemon does not serve: one that is not for files "
                                     "of users, or that it does not know");
+        if (fstatfs(source.mount_fd, &fs) < 0)
+                return fail(error, errno, "statfs", source.name);
+        attributes |=
+                mount_options_attributes((unsigned long)fs.f_flags) & (MOUNT_ATTR_NOEXEC | MOUNT_ATTR_NOSYMFOLLOW);
         if ((r = state_open(state_dir, "mounts", /* create= */ true, &state, error)) < 0)
                 return r;
         source.state = &state;

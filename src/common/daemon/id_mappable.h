@@ -34,6 +34,7 @@ int id_mappable_try(int mount_fd, const char *source, bool recursive, struct err
  * filesystem for files of users.
  *
  * Takes:   source, whose mount has the attributes, and whose state is not looked at; state_dir, of the configuration.
+ *          noexec and nosymfollow of the source's mount hold without being among the attributes.
  * Gives:   ret_key, for id_mappable_is_served().
  * Returns: the detached mount's descriptor, owned by the caller.
  * Errors:  EOPNOTSUPP a filesystem that remap-daemon does not serve; those of remap_mount_mappable().

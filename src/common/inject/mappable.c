@@ -271,7 +271,7 @@ static int mount_it(struct job *job, int source_fd, struct error *error)
         if (job->request->read_only || (fs.f_flag & ST_RDONLY) != 0)
                 attributes.set |= MOUNT_ATTR_RDONLY;
         attributes.set |= job->export || (fs.f_flag & ST_NOSUID) != 0 ? MOUNT_ATTR_NOSUID : 0;
-        attributes.set |= (fs.f_flag & ST_NOEXEC) != 0 ? MOUNT_ATTR_NOEXEC : 0;
+        /* noexec and nosymfollow: id_mappable_serve() */
         if ((r = detached_mount_set(source_mount, job->source, &attributes, /* user_ns_fd= */ -1, error)) < 0)
                 return r;
         job->mount_fd = id_mappable_serve(
