@@ -306,6 +306,36 @@ for line in sys.stdin:
         [[ $output == *'Read-only file system'* ]]
 }
 
+# beside WORDS REQUEST: remap-mount is to make the request, and at the moment that it waits for its turn another one has
+# the directory mounted with the other words.
+beside() {
+        SERVED=$BATS_TEST_TMPDIR/served
+        mkdir -p "$SERVED"
+        at_syscall --at fcntl --where 2=38 --run "$(program remap-mount) '$(request "$1")'" -- "$(program remap-mount)" "$(request "$2")"
+        is "$AT_REACHED" 1 "calls for the lock" # F_OFD_SETLKW
+        KEEPER=$(keeper_of x)
+        is "$(grep -c " $SERVED " /proc/self/mountinfo)" 1 "mounts on it"
+}
+
+request() {
+        echo "{\"source\": \"$BATS_TEST_TMPDIR/tmpfs\", \"target\": \"$SERVED\", \"readOnly\": $1}"
+}
+
+@test "of two requests at a time the second finds what the first has mounted" {
+        make_source tmpfs
+        serve "$BATS_TEST_TMPDIR/tmpfs" # skips where that cannot be
+        umount "$SERVED"
+        wait_until 10 process_is_gone "$KEEPER"
+        beside true true
+        assert_success
+        assert_field .mount.alreadyMounted true
+        umount "$SERVED"
+        wait_until 10 process_is_gone "$KEEPER"
+        beside true false
+        assert_failure EBUSY
+        [[ $(json_field .message) == *'mounted read-only'* ]]
+}
+
 @test "ro, nosuid, noexec and nosymfollow of a directory's mount hold for the new one, too" {
         local options word
         make_source tmpfs

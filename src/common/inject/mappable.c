@@ -282,6 +282,7 @@ static int mount_it(struct job *job, int source_fd, struct error *error)
 
 static int work(void *argument, struct error *error)
 {
+        static char now[PATH_MAX];
         struct job *job = argument;
         cleanup_state struct state state = STATE_NONE;
         cleanup_close int source_fd = -EBADF;
@@ -301,6 +302,11 @@ static int work(void *argument, struct error *error)
         /* of two such calls at a time one waits; as all keys of locks, with the two highest bits clear */
         if ((r = state_lock(&state, hash_bytes(HASH_SEED, job->target, strlen(job->target)) >> 2, error)) < 0)
                 return r;
+        /* what is mounted there now: it may have come while this call waited */
+        fd_close(&target_fd);
+        target_fd = node_path_open(job->target, now, error);
+        if (target_fd < 0)
+                return target_fd;
         if ((r = look(job, target_fd, error)) != 0) {
                 job->already = r > 0;
                 return r < 0 ? r : 0;
