@@ -2,6 +2,7 @@
 #include "xattrs.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
@@ -56,6 +57,19 @@ static int begin_xattr(fuse_req_t request, fuse_ino_t number, const char *name, 
         return S_ISLNK(node->mode) ? refused : 0;
 }
 
+/*
+ * A list of access gives the file a mode, from which the kernel takes the setgid bit as it does in chmod(2). Where this kernel
+ * checks alone, the caller may not be one who keeps it: FUSE does not say so (FUSE_SETXATTR_ACL_KILL_SGID is not asked for).
+ */
+static void keep_setgid(fuse_req_t request, const char *name, int fd)
+{
+        struct stat st;
+
+        if (!shared->checked && strcmp(name, "system.posix_acl_access") == 0 &&
+            fstatat(fd, "", &st, AT_EMPTY_PATH) == 0 && (st.st_mode & S_ISGID) != 0)
+                operation_keep_setgid(request, fd);
+}
+
 void xattrs_set(fuse_req_t request, fuse_ino_t number, const char *name, const char *value, size_t size, int flags)
 {
         cleanup_node_fd struct node_fd fd = NO_FD;
@@ -75,6 +89,7 @@ void xattrs_set(fuse_req_t request, fuse_ino_t number, const char *name, const c
         if (r >= 0) {
                 const size_t taken = (size_t)r;
 
+                keep_setgid(request, name, fd.fd);
                 r = ATTEMPT(request, setxattr(operation_path(fd.fd).text, name, own, taken, flags));
                 r = r < 0 ? -errno : 0;
         }

@@ -372,6 +372,25 @@ teardown() {
 }
 
 # bats test_tags=kernel
+@test "an ACL takes the setgid bit of what has it only if neither root nor a member of the group sets it" {
+        local type dir
+        remap_bed
+        for type in ext4 tmpfs; do
+                dir=$BATS_TEST_TMPDIR/$type
+                mkdir "$dir"/{team,member,other,unmapped}
+                chown 0:2000 "$dir/team"
+                chown 1000:2000 "$dir"/{member,other}
+                chown 0:70000 "$dir/unmapped"
+                chmod 2770 "$dir"/{team,member,other,unmapped}
+                in_container setfacl -m u:5:rwx "/$type/team"
+                in_container /usr/bin/setpriv --reuid 1000 --regid 1000 --groups 7,2000 setfacl -m u:5:rwx "/$type/member"
+                in_container /usr/bin/setpriv --reuid 1000 --regid 1000 --groups 7 setfacl -m u:5:rwx "/$type/other"
+                run ! in_container setfacl -m u:5:rwx "/$type/unmapped"
+                is "$(stat -c %a "$dir"/{team,member,other,unmapped} | xargs)" "2770 2770 770 2770"
+        done
+}
+
+# bats test_tags=kernel
 @test "new files and directories inherit the default ACL of their directory" {
         local type dir
         remap_bed
