@@ -45,7 +45,7 @@
 #define LOOKS_ENDING 60 /* so many times: a server may have much to write */
 #define LOOKS_OVER 10   /* and this many when the mount is over: nothing waits for what the daemon does */
 #define KILLED_MS 2000  /* until a killed daemon has ended, or an answer that it waits for is given */
-#define SOON_MS 200     /* after a daemon that lived shorter, wait before the next */
+#define SOON_MS 200     /* after a daemon that lived shorter, or where none can be made, wait before the next */
 
 static const char help[] = "Usage: remap-daemon serve | serve-mappable | take-over | --help | --version\n"
                            "\n"
@@ -81,10 +81,13 @@ static _Noreturn void keep(void);
 
 static void make_keeper(void)
 {
-        int old = shared->keeper_pidfd;
-        if (split(&shared->keeper_pidfd) == 0)
+        const int old = shared->keeper_pidfd;
+        const int pid = split(&shared->keeper_pidfd);
+
+        if (pid == 0)
                 keep();
-        (void)close(old); /* the last keeper, which has ended */
+        if (pid > 0)
+                (void)close(old); /* the last keeper, which has ended */
 }
 
 /* Between two requests: the next daemon finds those that were read, and not begun. */
@@ -102,9 +105,11 @@ static void *watch_keeper(void *ignored)
 
                 if (poll(keeper, 2, shared->network ? 1000 : -1) <= 0)
                         interrupts_look();
-                else if (keeper[0].revents != 0)
+                else if (keeper[0].revents != 0) {
                         session_rest(make_keeper);
-                else if (heir_wants_leave())
+                        if (shared->keeper_pidfd == keeper[0].fd) /* there is none yet */
+                                (void)poll(NULL, 0, SOON_MS);
+                } else if (heir_wants_leave())
                         session_rest(leave);
         }
         return NULL;

@@ -11,10 +11,18 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* split() - as fork(). Gives ret_pidfd, the child's, before the child runs; it is not changed where there is none. */
+/*
+ * split() - as fork(). Gives ret_pidfd, the child's, before the child runs; it is not changed where there is none. The kernel
+ * writes a number there that it gives back, if it refuses the child after that, as a control group's limit of processes does.
+ */
 static inline int split(int *ret_pidfd)
 {
-        return (int)syscall(SYS_clone, CLONE_FILES | CLONE_PIDFD | SIGCHLD, NULL, ret_pidfd, NULL, NULL);
+        const int before = *ret_pidfd;
+        const int pid = (int)syscall(SYS_clone, CLONE_FILES | CLONE_PIDFD | SIGCHLD, NULL, ret_pidfd, NULL, NULL);
+
+        if (pid < 0)
+                *ret_pidfd = before;
+        return pid;
 }
 
 #endif

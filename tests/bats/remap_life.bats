@@ -11,7 +11,10 @@ setup() {
 }
 
 teardown() {
-        served_teardown
+        local failed=0
+        served_teardown || failed=1
+        [[ -z ${GROUP:-} ]] || rmdir "$GROUP" || failed=1
+        return "$failed"
 }
 
 # ---- many
@@ -271,6 +274,50 @@ sys.stdin.readline()' /ext4/file
         assert_field '.mounts[0].remap.running' true
         touch "$BATS_TEST_TMPDIR/ext4/stop"
         wait "$pid" || { cat "$BATS_TEST_TMPDIR/worker"; return 1; }
+        is "$(remap_processes | wc -l)" 2 "processes"
+        helper mount-remove "$(remove_request /ext4)"
+        assert_success
+        remap_processes_end
+}
+
+# no_more_processes PID: it can start none, as it is in a control group, GROUP, that has as many as it may.
+no_more_processes() {
+        local parent=/sys/fs/cgroup
+        [[ -e $parent/cgroup.procs ]] || parent=/sys/fs/cgroup/pids
+        GROUP=$(mktemp -d "$parent/flexgraft-test-XXXXXX" 2>/dev/null) || skip "no control group can be made"
+        { echo 1 >"$GROUP/pids.max"; } 2>/dev/null || skip "a control group has no limit of processes here"
+        echo "$1" >"$GROUP/cgroup.procs"
+}
+
+# refusals: how many processes the kernel has refused there.
+refusals() {
+        sed -n 's/^max //p' "$GROUP/pids.events"
+}
+
+refused() {
+        (($(refusals) >= $1))
+}
+
+@test "a keeper that cannot be replaced is as soon as it can, and no other file is closed meanwhile" {
+        only_remap
+        local old i
+        remap_bed ext4
+        the_remap_process remap-keeper
+        old=$REPLY
+        the_remap_process remap-daemon
+        no_more_processes "$REPLY"
+        kill -KILL "$old"
+        wait_until 10 refused 1
+        for ((i = 1; i <= 5; i++)); do
+                in_container touch "/ext4/$i"
+                wait_until 10 refused "$(($(refusals) + 1))"
+        done
+        in_container sh -c 'chmod 0600 /ext4/?'
+        echo max >"$GROUP/pids.max"
+        wait_until 10 there_is_another remap-keeper "$old"
+        remap_pids+=("$REPLY")
+        in_container sh -c 'chmod 0640 /ext4/?'
+        is "$(stat -c %a "$BATS_TEST_TMPDIR"/ext4/? | sort | uniq -c | xargs)" "5 640"
         is "$(remap_processes | wc -l)" 2 "processes"
         helper mount-remove "$(remove_request /ext4)"
         assert_success
