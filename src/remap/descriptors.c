@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "descriptors.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -13,6 +15,10 @@
 #define OF_USER 3                 /* all processes of a user may have so many times what one may have */
 #define USERS ((uint32_t)1 << 17) /* users whose ids differ by a multiple of this share */
 #define RANGE 65536               /* ids that runtimes give a container at least */
+#define UNKNOWN_MAX 1024          /* those beyond are left for the daemon after the next */
+
+static int unknown[UNKNOWN_MAX]; /* the daemon has a copy */
+static size_t unknown_count;
 
 /* How many each has. Process 0: those that are not known. */
 static uint32_t of_process[PIDS] __attribute__((aligned(4096)));
@@ -43,11 +49,32 @@ void descriptor_use(int fd, enum descriptor_use use)
         shared->uses[fd] = (uint8_t)use;
 }
 
+int descriptors_find_unknown(void)
+{
+        DIR *list = opendir("/proc/self/fd");
+        const struct dirent *entry;
+
+        if (list == NULL)
+                return -errno;
+        unknown_count = 0;
+        while (unknown_count < UNKNOWN_MAX && (entry = readdir(list)) != NULL) {
+                long fd = strtol(entry->d_name, NULL, 10);
+
+                if (fd >= FD_OWN && fd < DESCRIPTORS_MAX && fd != dirfd(list) && fd != shared->keeper_pidfd &&
+                    shared->uses[fd] == USE_NONE)
+                        unknown[unknown_count++] = (int)fd;
+        }
+        (void)closedir(list); /* only read from */
+        return 0;
+}
+
 int descriptors_begin(void)
 {
         const bool first = shared->descriptors == 0;
         struct rlimit limit;
 
+        for (size_t i = 0; i < unknown_count; i++)
+                (void)close(unknown[i]); /* without a purpose */
         if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
                 return -errno;
         shared->descriptors = (uint32_t)(limit.rlim_cur < DESCRIPTORS_MAX ? limit.rlim_cur : DESCRIPTORS_MAX);

@@ -14,7 +14,13 @@
 
 #define SPARE 256 /* descriptors that are not for open files */
 
-/* descriptors_begin() - count those of the last daemon. Returns 0 or negative errno. */
+/*
+ * descriptors_find_unknown() - those that the last daemon opened and did not record, for the next to close: before it runs,
+ * by the keeper, which opens files itself later. It closes none: that may wait for a server. Returns 0 or negative errno.
+ */
+int descriptors_find_unknown(void);
+
+/* descriptors_begin() - close these, and count the others of the last daemon. Returns 0 or negative errno. */
 int descriptors_begin(void);
 
 /*
@@ -30,7 +36,7 @@ int descriptors_check(pid_t thread, uid_t uid);
  */
 struct opener descriptors_opener(pid_t thread, uid_t uid);
 
-/* descriptor_use() - record the purpose of a descriptor. The next daemon closes those without one. */
+/* descriptor_use() - record the purpose of a descriptor. Those without one are descriptors_find_unknown()'s. */
 void descriptor_use(int fd, enum descriptor_use use);
 
 /* descriptor_end() - close it, and record that. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "nodes.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -42,25 +41,6 @@ uint64_t nodes_number(const struct node *node)
         return (uint64_t)(node - shared->nodes);
 }
 
-/* Close the descriptors that the last daemon opened and did not record. */
-static int close_unknown(void)
-{
-        DIR *list = opendir("/proc/self/fd");
-        const struct dirent *entry;
-
-        if (list == NULL)
-                return -errno;
-        while ((entry = readdir(list)) != NULL) {
-                long fd = strtol(entry->d_name, NULL, 10);
-
-                if (fd >= FD_OWN && fd < DESCRIPTORS_MAX && fd != dirfd(list) && fd != shared->keeper_pidfd &&
-                    fd != shared->daemon_pidfd && shared->uses[fd] == USE_NONE)
-                        (void)close((int)fd); /* without a purpose */
-        }
-        (void)closedir(list); /* only read from */
-        return 0;
-}
-
 static int begin_root(void)
 {
         struct node *root = &shared->nodes[ROOT];
@@ -85,8 +65,6 @@ int nodes_begin(void)
         int r;
 
         mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-        if ((r = close_unknown()) < 0)
-                return r;
         if ((r = descriptors_begin()) < 0)
                 return r;
         descriptors_for_nodes = shared->descriptors / 2; /* the other half is for open files and locks */

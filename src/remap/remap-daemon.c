@@ -33,6 +33,7 @@
 #include "alive.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "descriptors.h"
 #include "ending.h"
 #include "heir.h"
 #include "interrupts.h"
@@ -199,7 +200,7 @@ static _Noreturn void keep(void)
                 bool over;
 
                 if (shared->daemon_pidfd < 0) {
-                        int pid = split(&shared->daemon_pidfd);
+                        int pid = descriptors_find_unknown() < 0 ? -1 : split(&shared->daemon_pidfd);
 
                         if (pid == 0)
                                 serve();

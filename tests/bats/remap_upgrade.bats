@@ -50,6 +50,27 @@ upgrade_again() {
         upgrade
 }
 
+@test "an upgrade that is asked for while a new daemon begins in place of a killed one works" {
+        local old keeper
+        remap_bed ext4
+        install_again
+        the_remap_process remap-keeper
+        keeper=$REPLY
+        the_remap_process remap-daemon
+        old=$REPLY
+        # the descriptors of the old one are listed late: the keeper has the order's by then, if it takes it before
+        strace -f -p "$keeper" -e trace=getdents64 -e inject=getdents64:delay_enter=2000000 -o "$BATS_TEST_TMPDIR/trace" 2>"$BATS_TEST_TMPDIR/trace.log" 3>&- &
+        bed_pids+=($!)
+        wait_until 10 grep -qs attached "$BATS_TEST_TMPDIR/trace.log"
+        kill -KILL "$old"
+        wait_until 10 process_is_gone "$old"
+        upgrade
+        assert_field '.mounts[0].program' upgraded
+        wait_until 10 process_is_gone "$keeper"
+        in_container touch /ext4/after
+        one_pair
+}
+
 # bats test_tags=kernel
 @test "open files, also unlinked ones, mappings and locks go on through upgrades" {
         files_go_on upgrade_again
