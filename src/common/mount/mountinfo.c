@@ -8,6 +8,7 @@
 #include <sys/sysmacros.h>
 
 #include "base/fd.h"
+#include "mount/identity.h"
 
 int mountinfo_open(struct mountinfo *ret_table, int proc_fd)
 {
@@ -99,6 +100,19 @@ bool mountinfo_next(struct mountinfo *table)
         *field = '\0';
         unescape((char *)table->mount_point);
         return true;
+}
+
+int mountinfo_find_own(struct mountinfo *ret_table, int fd)
+{
+        uint64_t id;
+        int r = mount_see_short_id(fd, &id);
+
+        if (r < 0 || (r = mountinfo_open_own(ret_table)) < 0)
+                return r;
+        while (mountinfo_next(ret_table))
+                if (ret_table->id == id)
+                        return 1;
+        return ret_table->failed ? -EIO : 0;
 }
 
 void mountinfo_close(struct mountinfo *table)

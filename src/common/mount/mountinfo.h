@@ -34,6 +34,12 @@ int mountinfo_open(struct mountinfo *ret_table, int proc_fd);
 /* mountinfo_open_own() - the same of the mount namespace that we are in. */
 int mountinfo_open_own(struct mountinfo *ret_table);
 
+/*
+ * mountinfo_find_own() - the same, and go to the line of the mount that fd is on. Returns 1; 0: it has none, as a detached
+ * mount; or negative errno.
+ */
+int mountinfo_find_own(struct mountinfo *ret_table, int fd);
+
 /* mountinfo_next() - the next line; false at the end. What it gave before is void. */
 bool mountinfo_next(struct mountinfo *table);
 

@@ -47,14 +47,8 @@ int node_mount_begin(const char *name, int argc, char **argv, struct error *erro
 static bool find_type(int fd, char *ret_type, size_t size)
 {
         cleanup_mount_table struct mountinfo table = {};
-        uint64_t id;
 
-        if (mount_see_short_id(fd, &id) < 0 || mountinfo_open_own(&table) < 0)
-                return false;
-        while (mountinfo_next(&table))
-                if (table.id == id)
-                        return text_copy(ret_type, size, table.type);
-        return false;
+        return mountinfo_find_own(&table, fd) > 0 && text_copy(ret_type, size, table.type);
 }
 
 /*

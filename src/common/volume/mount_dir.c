@@ -22,17 +22,11 @@
 #include "volume/provisioned.h"
 
 /* stat(2) gives an anonymous device number for btrfs; mountinfo names the device. */
-static bool source_is(const struct mount_seen *seen, int fd, const char *device)
+static bool source_is(int fd, const char *device)
 {
         cleanup_mount_table struct mountinfo table = {};
-        uint64_t id = seen->identity.short_id;
 
-        if ((seen->identity.unique && mount_see_short_id(fd, &id) < 0) || mountinfo_open_own(&table) < 0)
-                return false;
-        while (mountinfo_next(&table))
-                if (table.id == id)
-                        return strcmp(table.source, device) == 0;
-        return false;
+        return mountinfo_find_own(&table, fd) > 0 && strcmp(table.source, device) == 0;
 }
 
 static bool is_of_device(const struct volume_call *call, const char *dir, const struct mount_seen *seen)
@@ -48,7 +42,7 @@ static bool is_of_device(const struct volume_call *call, const char *dir, const 
         if (major(seen->device) != 0)
                 return seen->device == call->record.device_number;
         fd = open(dir, O_PATH | O_NOFOLLOW | O_CLOEXEC); /* O_DIRECTORY would set off an automount */
-        return fd >= 0 && source_is(seen, fd, call->record.device);
+        return fd >= 0 && source_is(fd, call->record.device);
 }
 
 /* How many of the path's last parts are missing. */
@@ -239,14 +233,8 @@ static int place(const struct volume_call *call, int mount_fd, unsigned made, st
 static bool is_in_table(int mount_fd)
 {
         cleanup_mount_table struct mountinfo table = {};
-        uint64_t id = 0;
 
-        if (mount_see_short_id(mount_fd, &id) < 0 || mountinfo_open_own(&table) < 0)
-                return true;
-        while (mountinfo_next(&table))
-                if (table.id == id)
-                        return true;
-        return false;
+        return mountinfo_find_own(&table, mount_fd) != 0; /* also where that cannot be seen */
 }
 
 static void take_back(struct volume_call *call, const struct mount_dir_new *new, const struct mount_seen *meant,
