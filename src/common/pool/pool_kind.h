@@ -49,6 +49,12 @@ struct pool_measure {
         int problem_errnum;
 };
 
+/* pool_measure_align() - a volume's size, rounded up as the pool needs it. */
+static inline uint64_t pool_measure_align(const struct pool_measure *measure, uint64_t size_bytes)
+{
+        return (size_bytes + measure->alignment_bytes - 1) / measure->alignment_bytes * measure->alignment_bytes;
+}
+
 #define POOL_LOCATION_SIZE 160
 #define POOL_LAYOUT_SIZE 192
 

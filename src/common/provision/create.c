@@ -138,8 +138,7 @@ int create_claim(struct provision_call *call, uint64_t size_bytes, struct provis
                 return r;
         if (size_bytes < measure.minimum_bytes)
                 size_bytes = measure.minimum_bytes;
-        ret_record->size_bytes =
-                (size_bytes + measure.alignment_bytes - 1) / measure.alignment_bytes * measure.alignment_bytes;
+        ret_record->size_bytes = pool_measure_align(&measure, size_bytes);
         if (call->request->limit_bytes != 0 && ret_record->size_bytes > call->request->limit_bytes)
                 return fail_because(error, ERANGE, "create volume", ret_record->name,
                                     "pool \"%.128s\" would give it %llu bytes, and the limit is %llu", call->pool.name,

@@ -17,8 +17,7 @@ static bool may_exceed(const struct provision_call *call, const struct provision
 static int check_limit(const struct provision_record *record, const struct pool_measure *measure,
                        const struct provision_growth *growth, struct error *error)
 {
-        uint64_t size_bytes = (growth->size_bytes + measure->alignment_bytes - 1) / measure->alignment_bytes *
-                              measure->alignment_bytes;
+        uint64_t size_bytes = pool_measure_align(measure, growth->size_bytes);
 
         if (size_bytes < record->size_bytes)
                 size_bytes = record->size_bytes;
