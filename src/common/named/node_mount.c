@@ -13,7 +13,6 @@
 #include "base/syscalls.h"
 #include "base/text.h"
 #include "mount/detached.h"
-#include "mount/identity.h"
 #include "mount/mountinfo.h"
 #include "mount/superblock.h"
 #include "pool/pool_nfs_share.h"
