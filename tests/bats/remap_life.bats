@@ -143,22 +143,31 @@ teardown() {
         files_go_on kill_daemon
 }
 
-# bats test_tags=kernel,kernel_too
-@test "a process that waits for a lock goes on waiting when the daemon is killed" {
-        only_remap
-        local waiter
+# begin_waiting: a process in the container waits for a lock that one on the node has: WAITER, and BACKGROUND_PID.
+begin_waiting() {
         remap_bed ext4
         background_ready "$FLEXGRAFT_TOOLS/fs-calls" lock ofd "$BATS_TEST_TMPDIR/ext4/file"
         "${ENTER[@]}" /bin/fs-calls wait posix /ext4/file 3>&- >"$BATS_TEST_TMPDIR/waiter" &
-        waiter=$!
+        WAITER=$!
+}
+
+# ends_waiting: it gets the lock when that is released.
+ends_waiting() {
+        end_process "$BACKGROUND_PID"
+        wait_until 10 process_is_gone "$WAITER"
+        is "$(cat "$BATS_TEST_TMPDIR/waiter")" got
+}
+
+# bats test_tags=kernel,kernel_too
+@test "a process that waits for a lock goes on waiting when the daemon is killed" {
+        only_remap
+        begin_waiting
         sleep 0.5
         kill_daemon
         in_container touch /ext4/other
         sleep 0.5
         is "$(cat "$BATS_TEST_TMPDIR/waiter")" '' "what it says that waits"
-        end_process "$BACKGROUND_PID"
-        wait_until 10 process_is_gone "$waiter"
-        is "$(cat "$BATS_TEST_TMPDIR/waiter")" got
+        ends_waiting
 }
 
 # is_in_fcntl PID COMMAND: its first thread.
@@ -173,13 +182,9 @@ repeats_a_lock() {
 
 @test "a process that waits for a lock is not lost when the next daemon is killed, too, before it tries to get it" {
         only_remap
-        local waiter
-        remap_bed ext4
-        background_ready "$FLEXGRAFT_TOOLS/fs-calls" lock ofd "$BATS_TEST_TMPDIR/ext4/file"
-        "${ENTER[@]}" /bin/fs-calls wait posix /ext4/file 3>&- >"$BATS_TEST_TMPDIR/waiter" &
-        waiter=$!
-        wait_until 10 pgrep -P "$waiter"
-        wait_until 10 is_in_fcntl "$(pgrep -P "$waiter")" 0x7 # F_SETLKW
+        begin_waiting
+        wait_until 10 pgrep -P "$WAITER"
+        wait_until 10 is_in_fcntl "$(pgrep -P "$WAITER")" 0x7 # F_SETLKW
         in_container test -s /ext4/file || : # the daemon has read that by now
         the_remap_process remap-keeper
         strace -f -p "$REPLY" -e trace=fcntl -e inject=fcntl:delay_enter=3000000 -o /dev/null 2>"$BATS_TEST_TMPDIR/strace" 3>&- &
@@ -190,9 +195,7 @@ repeats_a_lock() {
         wait_until 10 repeats_a_lock
         kill_daemon
         trace_ends
-        end_process "$BACKGROUND_PID"
-        wait_until 10 process_is_gone "$waiter"
-        is "$(cat "$BATS_TEST_TMPDIR/waiter")" got
+        ends_waiting
 }
 
 # has_not_open PID FILE
