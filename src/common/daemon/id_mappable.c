@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <sys/mount.h>
-#include <sys/vfs.h>
 
 #include "daemon/remap.h"
 #include "mount/authority.h"
@@ -49,7 +48,7 @@ int id_mappable_serve(struct remap_source source, uint64_t attributes, const cha
 {
         cleanup_state struct state state = STATE_NONE;
         int known = authority_is_known(source.mount_fd);
-        struct statfs fs;
+        uint64_t own;
         int pid;
         int r;
 
@@ -59,14 +58,13 @@ int id_mappable_serve(struct remap_source source, uint64_t attributes, const cha
                 return fail_because(error, EOPNOTSUPP, "id-map", source.name,
                                     "it is on a filesystem that remap-daemon does not serve: one that is not for files "
                                     "of users, or that it does not know");
-        if (fstatfs(source.mount_fd, &fs) < 0)
-                return fail(error, errno, "statfs", source.name);
-        attributes |=
-                mount_options_attributes((unsigned long)fs.f_flags) & (MOUNT_ATTR_NOEXEC | MOUNT_ATTR_NOSYMFOLLOW);
+        if ((r = mount_options_of(source.mount_fd, &own)) < 0)
+                return fail(error, -r, "statfs", source.name);
         if ((r = state_open(state_dir, "mounts", /* create= */ true, &state, error)) < 0)
                 return r;
         source.state = &state;
-        return remap_mount_mappable(&source, (unsigned)attributes, ret_key, &pid, error);
+        return remap_mount_mappable(&source, (unsigned)(attributes | (own & REMAP_KEPT_ATTRIBUTES)), ret_key, &pid,
+                                    error);
 }
 
 int id_mappable_is_served(const char *state_dir, uint64_t key, struct error *error)

@@ -10,6 +10,7 @@
 #define FLEXGRAFT_DAEMON_REMAP_H
 
 #include <stdbool.h>
+#include <sys/mount.h>
 
 #include "base/error.h"
 #include "container/container.h"
@@ -52,6 +53,9 @@ struct remap_source {
         const struct id_maps *ids; /* of the container that it is of, which counts its owners; NULL: nobody else does */
         const struct state *state; /* the directory of the daemon's lock */
 };
+
+/* What a daemon's mount has of the source's besides what was asked for; "ro" holds behind the daemon. */
+#define REMAP_KEPT_ATTRIBUTES ((uint64_t)(MOUNT_ATTR_NOEXEC | MOUNT_ATTR_NOSYMFOLLOW))
 
 /*
  * remap_mount() - start remap-daemon for a detached mount, and make a FUSE filesystem of the container's user namespace.

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 
 #include "base/fd.h"
 #include "base/text.h"
@@ -99,14 +98,14 @@ static int check_remap(const struct injection *injection, struct error *error)
  */
 static int keep_of_source(struct injection *injection, struct error *error)
 {
-        struct statfs fs;
+        uint64_t own;
+        int r;
 
         if (!injection->kind->clones)
                 return 0;
-        if (fstatfs(injection->mount_fd, &fs) < 0)
-                return fail(error, errno, "fstatfs", injection->request->source);
-        injection->attributes.set |= mount_options_attributes((unsigned long)fs.f_flags) &
-                                     ~injection->attributes.clear & (MOUNT_ATTR_NOEXEC | MOUNT_ATTR_NOSYMFOLLOW);
+        if ((r = mount_options_of(injection->mount_fd, &own)) < 0)
+                return fail(error, -r, "fstatfs", injection->request->source);
+        injection->attributes.set |= own & ~injection->attributes.clear & REMAP_KEPT_ATTRIBUTES;
         return 0;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/statvfs.h>
+#include <sys/vfs.h>
 
 #include "base/text.h"
 
@@ -214,6 +215,16 @@ uint64_t mount_options_attributes(unsigned long statfs_flags)
                 if ((statfs_flags & statfs_names[i].flag) != 0)
                         attributes |= statfs_names[i].attribute;
         return attributes;
+}
+
+int mount_options_of(int fd, uint64_t *ret_attributes)
+{
+        struct statfs fs;
+
+        if (fstatfs(fd, &fs) < 0)
+                return -errno;
+        *ret_attributes = mount_options_attributes((unsigned long)fs.f_flags);
+        return 0;
 }
 
 size_t mount_options_kept(const char *option)

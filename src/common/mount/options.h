@@ -47,6 +47,9 @@ void mount_options_text(unsigned long statfs_flags, char *ret_text, size_t size)
 /* mount_options_attributes() - the same flags as MOUNT_ATTR_* values to set. */
 uint64_t mount_options_attributes(unsigned long statfs_flags);
 
+/* mount_options_of() - those of the mount that fd is on. Returns 0 or negative errno. */
+int mount_options_of(int fd, uint64_t *ret_attributes);
+
 /* mount_options_kept() - how many bytes of an option may be kept: not the value of one that may hold a secret. */
 size_t mount_options_kept(const char *option);
 

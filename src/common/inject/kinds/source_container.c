@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 
 #include "base/fd.h"
 #include "base/hash.h"
@@ -184,11 +183,10 @@ static int clone_device_in_child(void *argument, struct error *error)
 static int restrict_as_source(const struct injection *injection, int mount_fd, int user_ns_fd, struct error *error)
 {
         struct mount_attributes attributes = {};
-        struct statfs fs;
+        int r = mount_options_of(injection->source.fd, &attributes.set);
 
-        if (fstatfs(injection->source.fd, &fs) < 0)
-                return container_fail(injection->from, errno, "fstatfs", injection->source.path, error);
-        attributes.set = mount_options_attributes((unsigned long)fs.f_flags);
+        if (r < 0)
+                return container_fail(injection->from, -r, "fstatfs", injection->source.path, error);
         attributes.clear = (attributes.set & MOUNT_ATTR_NOATIME) != 0 ? MOUNT_ATTR__ATIME : 0;
         return detached_mount_set(mount_fd, injection->request->source, &attributes, user_ns_fd, error);
 }
