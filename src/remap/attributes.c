@@ -48,7 +48,7 @@ static void reply_more_attributes(fuse_req_t request, int r, struct node *node, 
 
         if (r == 0 && statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &st) < 0)
                 r = -errno;
-        if (r < 0) {
+        if (r != 0) {
                 operation_reply_error(request, r);
                 return;
         }

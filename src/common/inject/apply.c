@@ -119,7 +119,7 @@ static int run_phase(struct run *run, enum phase phase, struct error *error)
  */
 static int take_locks(struct run *run, struct error *error)
 {
-        uint64_t *keys = calloc(run->count, (INJECTION_LOCKS_MAX + 2) * sizeof *keys);
+        uint64_t *keys = calloc(run->count + 1, (INJECTION_LOCKS_MAX + 2) * sizeof *keys); /* never of no bytes */
         uint64_t *trees = keys != NULL ? keys + run->count * INJECTION_LOCKS_MAX : NULL;
         size_t tree_count = 0;
         bool both = run->batched;

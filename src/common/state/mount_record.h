@@ -52,13 +52,13 @@ struct mount_record {
         bool recursive; /* the mounts below the source came with it */
         bool removed; /* the mount was removed, but a process still has its raw device open, or it may have files of its
                            volume open (mount_record_is_former()): it is in use */
-        uint64_t remap_key; /* the lock that its remap-daemon holds while it runs; 0: it has none */
+        char wanted[WISH_KEY_SIZE]; /* the file of what is wanted in its container (state/wish); "" none */
+        uint64_t remap_key;         /* the lock that its remap-daemon holds while it runs; 0: it has none */
         char server_version[8];
         char server_address[64];              /* the address that was found */
         uint64_t disk;                        /* makedev() of the device of the node that was named; 0: none was */
         uint64_t disk_sequence;               /* of that disk; 0: unknown */
         char volume[MOUNT_RECORD_VOLUME_MAX]; /* the volume by name that it is of (named/); "" none */
-        char wanted[WISH_KEY_SIZE];           /* the file of what is wanted in its container (state/wish); "" none */
         uint64_t since;                       /* when the mount was made, in seconds since 1970; 0: unknown */
         char uses[USE_KEYS_SIZE];             /* the devices and files of the node that it uses (state/use_index.h) */
         char replaces_uses[USE_KEYS_SIZE];    /* with replaces: what that mount uses */
