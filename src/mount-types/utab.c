@@ -202,7 +202,7 @@ static int give(const struct order *order, struct error *error)
                 return 0;
         answer = answer < 0 && answer > -LIBMOUNT_ERRORS ? -answer : EIO;
         return fail_because(error, answer, "write utab", order->target, "utab cannot be written: %s",
-                            strerrordesc_np(answer));
+                            error_text(answer));
 }
 
 static int ask(enum what what, const char *source, const char *target, const char *root, const char *options,

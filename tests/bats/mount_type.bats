@@ -119,6 +119,15 @@ teardown() {
         is_away db
 }
 
+@test "an error that only the kernel has a name for, as NFS returns, is a sentence, too" {
+        made db
+        at_syscall --at fsconfig --fail 524 -- "$FLEXGRAFT_BIN/mount.flexgraft" db "$POINT"
+        is "$AT_REACHED" 1
+        says 32 "Unknown error 524"
+        is "$(node_mounts_at "$POINT")" 0
+        is_away db
+}
+
 @test "options of mounts keep their meaning, what is for others is passed over, and unknown ones are refused by name" {
         made db
         mount_type db "$POINT" -o "ro,noatime,nosuid,x-test.here=1,X-test,comment=text,nofail,_netdev"

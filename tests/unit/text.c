@@ -3,6 +3,7 @@
 
 #include <limits.h>
 
+#include "base/error.h"
 #include "base/hash.h"
 #include "base/text.h"
 
@@ -114,6 +115,16 @@ static void words_are_found_whole(void **state)
         assert_int_equal(text_count("a,b,,c", ','), 3);
 }
 
+static void every_errno_has_words(void **state)
+{
+        struct error error;
+
+        (void)state;
+        error_set(&error, 524, "fsconfig", "server:/export"); /* the kernel's ENOTSUPP */
+        assert_string_equal(error_why(&error), "Unknown error 524");
+        assert_string_equal(error_text(EPERM), "Operation not permitted");
+}
+
 /* Its values stand in file names and lock offsets: they may never change. */
 static void the_hash_is_fnv_1a(void **state)
 {
@@ -169,6 +180,7 @@ int main(void)
                 cmocka_unit_test(normal_paths_have_single_slashes_and_no_dots),
                 cmocka_unit_test(control_characters_become_question_marks),
                 cmocka_unit_test(words_are_found_whole),
+                cmocka_unit_test(every_errno_has_words),
                 cmocka_unit_test(the_hash_is_fnv_1a),
         };
 

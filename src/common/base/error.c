@@ -29,9 +29,20 @@ void error_because(struct error *error, int errnum, const char *operation, const
         va_end(args);
 }
 
+const char *error_text(int errnum)
+{
+        static __thread char number[32];
+        const char *text = strerrordesc_np(errnum);
+
+        if (text != NULL)
+                return text;
+        (void)snprintf(number, sizeof number, "Unknown error %d", errnum);
+        return number;
+}
+
 const char *error_why(const struct error *error)
 {
-        return error->reason[0] != '\0' ? error->reason : strerrordesc_np(error->errnum);
+        return error->reason[0] != '\0' ? error->reason : error_text(error->errnum);
 }
 
 int error_set_where(struct error *error, const char *where)

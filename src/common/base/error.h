@@ -28,6 +28,12 @@ void error_set(struct error *error, int errnum, const char *operation, const cha
 void error_because(struct error *error, int errnum, const char *operation, const char *subject, const char *reason, ...)
         __attribute__((format(printf, 5, 6)));
 
+/*
+ * error_text() - what an errno says. Never NULL: of 521 to 528, which NFS gives to programs and only the kernel has names
+ * for (include/linux/errno.h), their number. Until the thread's next call.
+ */
+const char *error_text(int errnum);
+
 /* error_why() - the cause in words: the reason, or the errno's text. */
 const char *error_why(const struct error *error);
 

@@ -330,7 +330,7 @@ int loop_guard_show_whole(int fd, struct error *error)
         }
         return fail_because(error, EBUSY, "guard device", "loop device of a container",
                             "a process that has it open shows only a part of it, and it cannot be changed back: %s",
-                            strerrordesc_np(errno));
+                            error_text(errno));
 }
 
 /*

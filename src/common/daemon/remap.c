@@ -222,7 +222,7 @@ static int hear_answer(struct answer *ret_answer, struct error *error)
                                     PROGRAM " is neither in this program's directory nor in ../libexec/flexgraft");
         if (ret_answer->errnum != 0)
                 return fail_because(error, ret_answer->errnum, OPERATION_START_REMAP_DAEMON, PROGRAM,
-                                    "it exited at once: %s", strerrordesc_np(ret_answer->errnum) ?: "unknown error");
+                                    "it exited at once: %s", error_text(ret_answer->errnum));
         return 0;
 }
 

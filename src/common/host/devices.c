@@ -49,7 +49,7 @@ static void tell_failed_control(const char *path, int errnum, const char *module
                 return;
         }
         module_find(module, &of_module);
-        host_found(ret_finding, HOST_MISSING, "%s: %s (module %s: %s)", path, strerrordesc_np(errnum), module,
+        host_found(ret_finding, HOST_MISSING, "%s: %s (module %s: %s)", path, error_text(errnum), module,
                    of_module.found);
 }
 
@@ -169,7 +169,7 @@ void probe_device_cgroup(const char *argument, struct host_finding *ret_finding)
 
         (void)argument;
         if (fd < 0 || fstatfs(fd, &fs) < 0)
-                host_found(ret_finding, HOST_MISSING, "/sys/fs/cgroup: %s", strerrordesc_np(errno));
+                host_found(ret_finding, HOST_MISSING, "/sys/fs/cgroup: %s", error_text(errno));
         else if ((uint64_t)fs.f_type != CGROUP2_SUPER_MAGIC)
                 host_found(ret_finding,
                            faccessat(fd, "devices/devices.allow", F_OK, 0) == 0 ||

@@ -59,7 +59,7 @@ void host_found_call(struct host_finding *finding, int errnum, const char *call)
         else if (is_refusal(errnum))
                 host_found(finding, HOST_MISSING, "a seccomp filter or a security module refuses %s", call);
         else
-                host_found(finding, HOST_UNKNOWN, "%s: %s", call, strerrordesc_np(errnum) ?: "an unknown error");
+                host_found(finding, HOST_UNKNOWN, "%s: %s", call, error_text(errnum));
 }
 
 int host_status_field(const char *name, char *ret_value, size_t size)

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 
@@ -148,7 +147,7 @@ void attributes_say_unmapped(struct error *error)
 {
         if (error->reason[0] == '\0')
                 (void)snprintf(error->reason, sizeof error->reason, "its owners cannot be mapped for the container: %s",
-                               strerrordesc_np(error->errnum));
+                               error_text(error->errnum));
 }
 
 bool attributes_is_refusal(int r)

@@ -20,7 +20,7 @@ static int explain_dead(const struct injection *injection, int r, struct error *
         if (r == 0 || strcmp(error->operation, "fstatfs") != 0 || !is_dead(-r))
                 return r;
         (void)fail_because(error, -r, OPERATION_FIND_TARGET, injection->request->target,
-                           "the mount is there, but its filesystem is dead: %s", strerrordesc_np(-r));
+                           "the mount is there, but its filesystem is dead: %s", error_text(-r));
         return error_where(error, injection->container->name);
 }
 

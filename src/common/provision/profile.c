@@ -109,7 +109,7 @@ static void keep(const struct state *state, const struct profiles *profiles)
         int r = json_file_replace(state->dir_fd, KEPT, file, FILE_DURABLE);
 
         if (r < 0)
-                log_say("the set of profiles cannot be kept: %s", strerrordesc_np(-r));
+                log_say("the set of profiles cannot be kept: %s", error_text(-r));
 }
 
 /* What a profile's volumes were made of: a selector is for new ones only. */

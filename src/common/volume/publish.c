@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 
@@ -319,7 +318,7 @@ int volume_unmount(struct volume_call *call, struct error *error)
         r = mount_dir_save(call, error);
         if (r == -ENOSPC || r == -EDQUOT || r == -EROFS) {
                 /* it is unmounted; an outdated record does no harm, and detach removes it */
-                log_say("the record cannot be written: %s", strerrordesc_np(-r));
+                log_say("the record cannot be written: %s", error_text(-r));
                 return 0;
         }
         return r;

@@ -103,7 +103,7 @@ int volume_reply_failure(const struct volume_request *request, const struct erro
         if (length < sizeof message - 256)
                 (void)snprintf(message + length, sizeof message - length, "%s%s%s [id %s]", hint != NULL ? " (" : "",
                                hint != NULL ? hint : "", hint != NULL ? ")" : "", log_id());
-        log_say("failed: %s (%s: %s)", message, error->operation, strerrorname_np(error->errnum));
+        log_say("failed: %s (%s: %s)", message, error->operation, strerrorname_np(error->errnum) ?: "no name");
         reply = json_pack("{s:s, s:o}", "status", "Failure", "message", reply_printable(message));
         if (request->tells_errno) /* kubelet knows no such field */
                 (void)json_object_set_new(reply, "error", failure_detail(error, hint));

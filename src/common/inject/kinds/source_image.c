@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -88,7 +87,7 @@ static int open_file(int path_fd, int access, const char *image, struct error *e
                 return fd;
         if (access == O_RDWR && (errno == EROFS || errno == EACCES || errno == EPERM || errno == ETXTBSY))
                 return fail_because(error, EROFS, OPERATION_OPEN_IMAGE, image, "the image cannot be written: %s",
-                                    strerrordesc_np(errno));
+                                    error_text(errno));
         return fail(error, errno, OPERATION_OPEN_IMAGE, image);
 }
 

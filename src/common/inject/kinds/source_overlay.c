@@ -236,7 +236,7 @@ static int clone_layer(const struct injection *injection, int layer_fd, const ch
                 if (error->reason[0] == '\0')
                         (void)snprintf(error->reason, sizeof error->reason,
                                        "the layer's owners cannot be mapped for the container: %s",
-                                       strerrordesc_np(error->errnum));
+                                       error_text(error->errnum));
                 return r;
         }
         return fd_take(&fd);
