@@ -266,7 +266,7 @@ END
 }
 
 @test "subvolumes of btrfs in a volume are deleted with it" {
-        local device image=$BATS_TEST_TMPDIR/btrfs.img
+        local device i image=$BATS_TEST_TMPDIR/btrfs.img
         directory_pool
         truncate -s 120m "$image"
         mkfs.btrfs -q "$image"
@@ -281,6 +281,14 @@ END
         touch "$DIRS/data/a/b/sub/c/file"
         btrfs -q subvolume create "$DIRS/data/a/b/sub/c/d/sub"
         mkdir -p "$DIRS/data/a/b/sub/c/d/sub/f/g"
+        cd "$DIRS/data"
+        for ((i = 0; i < 40; i++)); do
+                btrfs -q subvolume create sub
+                mkdir sub/d
+                cd sub/d
+        done
+        cd /
+        HELPER_PREFIX=(prlimit --nofile=40 --) # fewer than two of each level
         removed '{"name": "data"}'
         nothing_of_directories
 }

@@ -124,23 +124,33 @@ static int fail_growing(const char *subject, struct error *error)
                             "a process makes files in it as fast as they are removed; end it, and try again");
 }
 
-int tree_empty(int dir_fd, int trash_fd, const char *subject, struct error *error)
+static int scan_all(int dir_fd, int passes_max, entry_function *function, int trash_fd, const char *subject,
+                    struct error *error)
 {
         int r = 1;
 
-        for (int i = 0; r > 0 && i < SCANS_MAX; i++)
-                r = scan(dir_fd, remove_entry, trash_fd, subject, error);
+        for (int i = 0; r > 0 && i < passes_max; i++)
+                r = scan(dir_fd, function, trash_fd, subject, error);
         return r <= 0 ? r : fail_growing(subject, error);
 }
 
-/* What is in the trash itself: a directory is emptied where it is, and its directories come beside it. */
+int tree_empty(int dir_fd, int trash_fd, const char *subject, struct error *error)
+{
+        return scan_all(dir_fd, SCANS_MAX, remove_entry, trash_fd, subject, error);
+}
+
+/*
+ * What is in the trash itself: a directory is emptied where it is, and its directories come beside it. No directory can be
+ * moved out of a subvolume of btrfs, which is a trash of its own then (dir_fd); but the subvolumes in it can, to the first
+ * trash (trash_fd).
+ */
 static int remove_trash(int dir_fd, const char *name, bool directory, int trash_fd, const char *subject,
                         struct error *error)
 {
         cleanup_close int fd = -EBADF;
         int r;
 
-        if (unlinkat(trash_fd, name, directory ? AT_REMOVEDIR : 0) == 0 || errno == ENOENT)
+        if (unlinkat(dir_fd, name, directory ? AT_REMOVEDIR : 0) == 0 || errno == ENOENT)
                 return 0;
         if (!directory && errno == EISDIR)
                 return remove_trash(dir_fd, name, /* directory= */ true, trash_fd, subject, error);
@@ -148,27 +158,27 @@ static int remove_trash(int dir_fd, const char *name, bool directory, int trash_
                 return fail_busy(name, subject, error);
         if (!directory || (errno != ENOTEMPTY && errno != EEXIST))
                 return fail(error, errno, "unlink", subject);
-        fd = sys_openat2(trash_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0,
+        fd = sys_openat2(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0,
                          RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV);
         if (fd < 0)
                 return errno == ENOENT  ? 0
                        : errno == EXDEV ? fail_busy(name, subject, error)
                                         : fail(error, errno, OPERATION_OPEN, subject);
-        r = tree_empty(fd, trash_fd, subject, error);
-        if (r == -EXDEV) /* a subvolume of btrfs, out of which nothing can be moved */
-                r = tree_empty_trash(fd, subject, error);
+        r = tree_empty(fd, dir_fd, subject, error);
+        if (r == -EXDEV && dir_fd != trash_fd) {
+                r = tree_move(dir_fd, name, trash_fd, error);
+                return r == -ENOENT ? 0 : r;
+        }
+        if (r == -EXDEV)
+                r = scan_all(fd, PASSES_MAX, remove_trash, trash_fd, subject, error);
         if (r < 0)
                 return r;
-        return unlinkat(trash_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT || errno == ENOTEMPTY
+        return unlinkat(dir_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT || errno == ENOTEMPTY
                        ? 0
                        : fail(error, errno, "rmdir", subject);
 }
 
 int tree_empty_trash(int trash_fd, const char *subject, struct error *error)
 {
-        int r = 1;
-
-        for (int i = 0; r > 0 && i < PASSES_MAX; i++)
-                r = scan(trash_fd, remove_trash, trash_fd, subject, error);
-        return r <= 0 ? r : fail_growing(subject, error);
+        return scan_all(trash_fd, PASSES_MAX, remove_trash, trash_fd, subject, error);
 }

@@ -6,7 +6,8 @@
  * not empty is moved up, into a trash directory where only we may look up names, and emptied there in its turn. So no
  * symbolic link is followed, no mount is entered (a mount point of ours can be neither unlinked nor moved; one of
  * another mount namespace can, and the kernel detaches what is mounted there: docs/KERNEL.md#targets-in-a-container),
- * one level of descriptors is enough however deep the tree is, and a killed call is continued by the next one.
+ * one level of descriptors (two, with subvolumes of btrfs) is enough however deep the tree is, and a killed call is
+ * continued by the next one.
  */
 #ifndef FLEXGRAFT_BASE_TREE_REMOVE_H
 #define FLEXGRAFT_BASE_TREE_REMOVE_H
