@@ -347,7 +347,7 @@ void connection_announce_end(struct connection *connection)
 bool connection_is_idle(const struct connection *connection, int64_t *ret_since_ms)
 {
         *ret_since_ms = connection->since_ms;
-        return connection->peer.streams == NULL;
+        return connection->peer.streams == NULL && connection->pending == NULL;
 }
 
 void connection_end(struct connection *connection)

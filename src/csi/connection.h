@@ -28,7 +28,7 @@ bool connection_settle(struct connection *connection);
  */
 void connection_announce_end(struct connection *connection);
 
-/* connection_is_idle() - whether no request has begun on it, and when the last one did (clock_now_ms()). */
+/* connection_is_idle() - whether all requests are answered and sent, and when the last one began (clock_now_ms()). */
 bool connection_is_idle(const struct connection *connection, int64_t *ret_since_ms);
 
 /* connection_end() - close and free it. Its calls are finished all the same. */

@@ -238,3 +238,9 @@ time.sleep(3)'
         bounded
         at_most "$(find "/proc/$CSI_PID/fd" -mindepth 1 | wc -l)" 80 "open files"
 }
+
+@test "a client that has not read its answers yet does not make room for others" {
+        raw unread 300 # more than may be there at one time
+        is "$output" $'status 0\n0 are missing'
+        bounded 65536
+}

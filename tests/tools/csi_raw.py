@@ -5,11 +5,14 @@
 Prints what came back, a word or two a line: "status 13" (grpc-status), "http 415", "reset 7", "goaway 1", "ping",
 "closed", or "silence" when nothing comes for as long as only a hang takes.
 """
+import fcntl
 import hashlib
 import select
 import socket
 import struct
 import sys
+import termios
+import time
 
 DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = 0, 1, 3, 4, 6, 7, 8, 9
 END_STREAM, ACK, END_HEADERS = 1, 1, 4
@@ -71,6 +74,10 @@ class Client:
                   ('content-type', kind), ('te', 'trailers'), *more]
         return frame(HEADERS, flags, stream, b''.join(field(*one) for one in fields))
 
+    def request(self, i):
+        """The ith call of this client, whole."""
+        return self.headers(2 * i + 1) + frame(DATA, END_STREAM, 2 * i + 1, message())
+
     def frames(self):
         while True:
             while len(self.buffer) >= 9:
@@ -95,6 +102,14 @@ class Client:
             if kind == PING and flags & ACK:
                 return
         sys.exit('closed too early')
+
+    def ended(self, count):
+        """Waits until so many streams have ended; gives how many have not when the driver closes."""
+        for kind, flags, *_ in self.frames():
+            count -= kind == HEADERS and flags & END_STREAM
+            if count == 0:
+                break
+        return count
 
     def hear_end(self):
         """Waits until the driver has said that it ends; gives the answer to the PING that comes with that."""
@@ -338,6 +353,36 @@ def crowd(client, argument):
     last = Client(path)
     call(last, '')
     del others
+
+
+def unread(client, argument):
+    """A client that reads no answer, until some wait in the driver alone; then so many others that stay, and one that
+    calls. Prints how many of its answers the first never gets."""
+    def waiting(kind):
+        return int.from_bytes(fcntl.ioctl(client.socket, kind, bytes(4)), sys.byteorder)
+
+    path = client.socket.getpeername()
+    other = Client(path)
+    client.send(frame(WINDOW_UPDATE, 0, 0, struct.pack('>I', 0x7fff0000 - 65535)))
+    client.send(client.request(0))
+    client.ended(1)
+    asked = first = all_of = 0
+    while all_of >= first * asked:  # the socket had room for all
+        client.send(b''.join(client.request(asked * 100 + i) for i in range(1, 101)))
+        while waiting(termios.TIOCOUTQ):
+            time.sleep(0.01)
+        for i in range(2):  # the driver has sent what it can when it has answered the second
+            other.send(other.request(asked * 2 + i))
+            other.ended(1)
+        asked += 1
+        all_of = waiting(termios.FIONREAD)
+        first = first or all_of
+    others = []
+    for _ in range(int(argument)):
+        others.append(Client(path))
+        others[-1].is_read()
+    call(Client(path), '')
+    print(client.ended(asked * 100), 'are missing')
 
 
 def main():
