@@ -231,9 +231,11 @@ static void created(struct call *call, const struct outcome *outcome)
 
         if (outcome->status > 0 && elsewhere) {
                 size_t size = strlen(outcome->message) + 1;
+                char name[CSI_VOLUME_NAME_SIZE];
 
                 call_keep(call, memcpy(call_memory(call, size), outcome->message, size));
-                list_named(call, request->name, fail_elsewhere);
+                csi_new_name(request->name, name);
+                list_named(call, name, fail_elsewhere);
                 return;
         }
         if (outcome->error == EOPNOTSUPP && source_id(request) != NULL) { /* the source and the class do not fit */

@@ -123,16 +123,19 @@ directory_pool() {
 }
 
 @test "a volume whose pool is missing for a moment is ABORTED, so that no other node is tried" {
-        make_volume data
-        mv "$POOL" "$POOL.away"
-        csi CreateVolume "$(volume_request data)"
-        answers ABORTED 'the volume is on this node'
-        [[ ! -d $POOL ]] || rmdir "$POOL"
-        mv "$POOL.away" "$POOL"
-        csi CreateVolume "$(volume_request data)"
-        answers OK
-        with_id DeleteVolume data
-        answers OK
+        local name
+        for name in data 'a#b'; do
+                make_volume "$name"
+                mv "$POOL" "$POOL.away"
+                csi CreateVolume "$(volume_request "$name")"
+                answers ABORTED 'the volume is on this node'
+                [[ ! -d $POOL ]] || rmdir "$POOL"
+                mv "$POOL.away" "$POOL"
+                csi CreateVolume "$(volume_request "$name")"
+                answers OK
+                with_id DeleteVolume "$VOLUME_ID"
+                answers OK
+        done
         assert_no_volume
 }
 
