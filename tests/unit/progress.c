@@ -73,11 +73,32 @@ static void json_is_one_object_on_a_line(void **state)
         give_back();
         assert_string_equal(
                 text,
-                "{\"progress\":{\"program\":\"volume-delete\",\"step\":\"erase\",\"subject\":\"/dev/vg/a?\","
+                "{\"progress\":{\"program\":\"volume-delete\",\"step\":\"erase\",\"subject\":\"/dev/vg/a\\\\u001b\","
                 "\"doneBytes\":0,\"totalBytes\":1024}}\n"
-                "{\"progress\":{\"program\":\"volume-delete\",\"step\":\"erase\",\"subject\":\"/dev/vg/a?\","
+                "{\"progress\":{\"program\":\"volume-delete\",\"step\":\"erase\",\"subject\":\"/dev/vg/a\\\\u001b\","
                 "\"doneBytes\":1024,\"totalBytes\":1024}}\n"
                 "{\"progress\":{\"program\":\"volume-delete\",\"step\":\"copy\",\"subject\":\"a\",\"doneBytes\":7}}\n");
+}
+
+static void a_long_subject_is_cut_between_characters(void **state)
+{
+        char subject[62 + sizeof "\xc3\xa4"];
+        char expected[256];
+        const char *text;
+
+        (void)state;
+        (void)memset(subject, 'a', 62);
+        (void)strcpy(subject + 62, "\xc3\xa4");
+        (void)snprintf(expected, sizeof expected,
+                       "{\"progress\":{\"program\":\"volume-delete\",\"step\":\"erase\",\"subject\":\"%.62s\","
+                       "\"doneBytes\":7}}\n",
+                       subject);
+        take_pipe();
+        progress_begin("volume-delete", "json");
+        progress_of("erase", subject, 7, 0);
+        text = printed();
+        give_back();
+        assert_string_equal(text, expected);
 }
 
 static void nothing_is_printed_that_was_not_asked_for(void **state)
@@ -122,6 +143,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(json_is_one_object_on_a_line),
+                cmocka_unit_test(a_long_subject_is_cut_between_characters),
                 cmocka_unit_test(nothing_is_printed_that_was_not_asked_for),
                 cmocka_unit_test(a_terminal_gets_a_bar_after_a_while_and_it_is_taken_away),
         };

@@ -117,7 +117,7 @@ void progress_of(const char *step, const char *subject, uint64_t done_bytes, uin
         now.said_ms = now_ms;
         now.said_bytes = done_bytes;
         (void)text_copy(name, sizeof name, subject);
-        text_make_printable(name);
+        text_escape(name, sizeof name); /* and what was cut of a character goes */
         if (as_json)
                 say_json(name, done_bytes, total_bytes);
         else if (done)
