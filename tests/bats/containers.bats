@@ -373,6 +373,15 @@ docker_config() {
         mount_into '"web"'
 }
 
+@test "a container whose memory may be locked without limit is found" {
+        started
+        local state
+        state=$(runc_state)
+        put "/run/runc/$ID/state.json" \
+                "${state/'"config": {'/'"config": {"rlimits": [{"type": 8, "hard": 18446744073709551615, "soft": 18446744073709551615}], '}"
+        mount_into "\"$ID\""
+}
+
 @test "a Podman container that does not run is refused" {
         started
         put /var/lib/containers/storage/overlay-containers/containers.json "[{\"id\": \"$ID\", \"names\": [\"web\"]}]"

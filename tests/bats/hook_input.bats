@@ -289,6 +289,14 @@ END
         refuses 1 /nowhere
 }
 
+@test "a bundle whose container may lock memory without limit is fine" {
+        start_container plain-created
+        printf '{"process": {"rlimits": [{"type": "RLIMIT_MEMLOCK", "hard": 18446744073709551615, "soft": 18446744073709551615}]}, "root": {"path": "rootfs"}}' \
+                >"${CONTAINER_ROOTFS%/*}/config.json"
+        ask "[$(bind_entry /made/data)]"
+        accepts /made/data
+}
+
 @test "symlinks in the root directory lead to places beneath it" {
         local outside=$BATS_TEST_TMPDIR/outside
         mkdir -p "$outside/sub"

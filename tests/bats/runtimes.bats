@@ -314,6 +314,21 @@ kubelet_link() {
         refuses_container '{"pod": "kube-system/dns.b", "container": "coredns"}' ENOENT
 }
 
+# unlimited FILE: memory may be locked without limit, says the configuration of the container.
+unlimited() {
+        in_node_view sed -i 's/^{/{"process": {"rlimits": [{"type": "RLIMIT_MEMLOCK", "hard": 18446744073709551615, "soft": 18446744073709551615}]}, /' "$1"
+}
+
+@test "by pod at containerd and at CRI-O, of a container whose memory may be locked without limit" {
+        started
+        containerd_container "$ID" default web-0 nginx
+        unlimited "$SHIMS/k8s.io/$ID/config.json"
+        mount_into '{"pod": "default/web-0"}'
+        crio_container kube-system dns coredns
+        unlimited "$STORAGE/overlay-containers/$ID/userdata/config.json"
+        mount_into '{"pod": "kube-system/dns"}'
+}
+
 # docker_of_pod NAME: a container of Docker's with this name, and the labels of nginx in the pod web-0
 docker_of_pod() {
         put "/var/lib/docker/containers/$ID/config.v2.json" "$(docker_config "$ID" "$1" | jq -c '. + {Config: {Labels: {

@@ -2,6 +2,8 @@
 #include "unit.h"
 
 #include <jansson.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/json.h"
 #include "base/json_value.h"
@@ -58,6 +60,36 @@ static void messages_hold_no_control_characters(void **state)
         assert_int_equal(parse("{\"a\": \033[31m}", &error), -EINVAL);
         assert_null(strchr(error_why(&error), '\033'));
         assert_null(strchr(error.subject, '\033'));
+}
+
+/* The content of a file, as json_file_load_fd() reads it; NULL: it is refused. */
+static json_t *load(const char *text)
+{
+        int fd = memfd_create("file.json", MFD_CLOEXEC);
+        json_t *value = NULL;
+        struct error error;
+
+        assert_true(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text) && lseek(fd, 0, SEEK_SET) == 0);
+        if (json_file_load_fd(fd, "file.json", JSON_OBJECT, &value, &error) < 0)
+                assert_true(error.errnum == EBADMSG && value == NULL);
+        (void)close(fd);
+        return value;
+}
+
+static void a_number_too_large_for_an_integer_leaves_the_others_of_a_file(void **state)
+{
+        json_t *value = load("{\"a\": 4711, \"b\": [18446744073709551615, {\"c\": -1}, 1.5, \"2\"]}");
+        const json_t *list = json_object_get(value, "b");
+
+        (void)state;
+        assert_int_equal(json_integer_value(json_object_get(value, "a")), 4711);
+        assert_true(json_real_value(json_array_get(list, 0)) > 1.8e19);
+        assert_int_equal(json_integer_value(json_object_get(json_array_get(list, 1), "c")), -1);
+        assert_true(json_is_real(json_array_get(list, 2)));
+        assert_string_equal(json_string_value(json_array_get(list, 3)), "2");
+        json_decref(value);
+        assert_null(load("{\"a\": 18446744073709551615, \"a\": 1}"));
+        assert_null(load("{\"a\": 1e999}"));
 }
 
 /* take(): one value, as the member "key" of a request. */
@@ -150,6 +182,7 @@ int main(void)
                 cmocka_unit_test(repeated_keys_are_refused_by_name),
                 cmocka_unit_test(nesting_is_bounded),
                 cmocka_unit_test(messages_hold_no_control_characters),
+                cmocka_unit_test(a_number_too_large_for_an_integer_leaves_the_others_of_a_file),
                 cmocka_unit_test(strings_are_whole_bounded_and_not_empty),
                 cmocka_unit_test(ids_are_safe_as_file_names),
                 cmocka_unit_test(sizes_have_binary_units_and_do_not_overflow),

@@ -30,6 +30,24 @@ static void *allocate(size_t size)
         return memory;
 }
 
+/* A new reference to a value that was read with JSON_DECODE_INT_AS_REAL: numbers that a double holds exactly are integers again. */
+static json_t *integers_again(json_t *value)
+{
+        const double beyond = (double)(INT64_C(1) << 53);
+        double number = json_real_value(value);
+        const char *key;
+        json_t *member;
+        size_t i;
+
+        if (json_is_real(value) && number > -beyond && number < beyond && (double)(json_int_t)number == number)
+                return json_integer((json_int_t)number);
+        json_object_foreach (value, key, member)
+                (void)json_object_set_new(value, key, integers_again(member));
+        json_array_foreach (value, i, member)
+                (void)json_array_set_new(value, i, integers_again(member));
+        return json_incref(value);
+}
+
 /* NULL, and ret_errnum: ENOMEM, or EINVAL and parse says why. */
 static json_t *load(const char *text, size_t length, size_t flags, json_error_t *parse, int *ret_errnum)
 {
@@ -38,6 +56,11 @@ static json_t *load(const char *text, size_t length, size_t flags, json_error_t 
         json_set_alloc_funcs(allocate, free);
         allocation_failed = false;
         value = json_loadb(text, length, JSON_REJECT_DUPLICATES | flags, parse);
+        if ((flags & JSON_DECODE_INT_AS_REAL) != 0) {
+                cleanup_json json_t *reals = value;
+
+                value = integers_again(reals);
+        }
         if (allocation_failed) {
                 json_decref(value);
                 value = NULL;
@@ -266,6 +289,8 @@ int json_file_load_fd(int fd, const char *path, json_type type, json_t **ret_val
                 return fail(error, (int)-n, "read", path);
         }
         value = load(text, (size_t)n, /* flags= */ 0, &parse, &errnum);
+        if (value == NULL && errnum == EINVAL && json_error_code(&parse) == json_error_numeric_overflow)
+                value = load(text, (size_t)n, JSON_DECODE_INT_AS_REAL, &parse, &errnum);
         free(text);
         if (value == NULL && errnum == ENOMEM)
                 return fail(error, errnum, "read", path);

@@ -53,7 +53,8 @@ char *json_text_make(const json_t *value);
 void json_text_hide(struct error *error);
 
 /*
- * json_file_load() - parse the file; the caller owns *ret_value (json_decref).
+ * json_file_load() - parse the file; the caller owns *ret_value (json_decref). A number that no json_int_t holds, as
+ * 2^64-1, is a real: container runtimes write that for an rlimit without a limit.
  *
  * Errors: the errno of opening and reading it, ENOENT among them; EFBIG; EBADMSG when it is not one JSON value of that
  * type (JSON_OBJECT or JSON_ARRAY), with the line in the error's reason.
