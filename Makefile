@@ -284,6 +284,12 @@ $(BUILD)/unit/%: tests/unit/%.c tests/unit/unit.h tests/unit/name_server.h $(BUI
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $< $(BUILD)/libcommon.a -lcmocka $(LIBS)
 
+# Without what the table of operations names.
+$(BUILD)/unit/remap: tests/unit/remap.c tests/unit/unit.h $(BUILD)/remap/operations.o
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CROSS)objcopy --weaken $(BUILD)/remap/operations.o $@.o
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $< $@.o -lcmocka
+
 $(BUILD)/target/%: tests/fuzz/%.c tests/fuzz/fuzz.h tests/unit/name_server.h $(BUILD)/libcommon.a
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $< $(BUILD)/libcommon.a $(LIBS)

@@ -16,13 +16,14 @@
 #define USERS ((uint32_t)1 << 17) /* users whose ids differ by a multiple of this share */
 #define RANGE 65536               /* ids that runtimes give a container at least */
 #define UNKNOWN_MAX 1024          /* those beyond are left for the daemon after the next */
+#define PAGE_MAX 65536            /* the kernel's largest page, of arm64 */
 
 static int unknown[UNKNOWN_MAX]; /* the daemon has a copy */
 static size_t unknown_count;
 
 /* How many each has. Process 0: those that are not known. */
-static uint32_t of_process[PIDS] __attribute__((aligned(4096)));
-static uint32_t of_user[USERS] __attribute__((aligned(4096)));
+static uint32_t of_process[PIDS] __attribute__((aligned(PAGE_MAX)));
+static uint32_t of_user[USERS] __attribute__((aligned(PAGE_MAX)));
 static __thread struct opener opener; /* of this thread's request */
 
 static bool is_open_file(int use)

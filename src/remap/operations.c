@@ -28,6 +28,9 @@ static void do_init(void *data, struct fuse_conn_info *connection)
         if (shared->alone)
                 connection->want &= ~(unsigned)FUSE_CAP_AUTO_INVAL_DATA;
         connection->max_background = 64;
+        /* libfuse says 256 pages, which may have 64 KiB; the kernel lets nobody read with less room than that (EINVAL) */
+        if (connection->max_write > REQUEST_SIZE - 4096)
+                connection->max_write = REQUEST_SIZE - 4096;
 }
 
 const struct fuse_lowlevel_ops operations = { .init = do_init,

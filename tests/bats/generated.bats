@@ -325,3 +325,9 @@ zsh_action() {
         is "$(sed -n 's|^#define SHARED_LAYOUT [0-9]* /\* of declarations with the checksum \([0-9]*\) \*/$|\1|p' "$FLEXGRAFT_REPO/src/remap/shared.h")" "$sum" \
                 "the checksum beside SHARED_LAYOUT (raise that, if a program with the other number would misread the memory)"
 }
+
+@test "what a new remap-daemon clears of its memory begins with a page, also of 64 KiB" {
+        run -0 bash -o pipefail -c "nm '$(program remap-daemon)' | sed -nE 's/^(.*) b of_(process|user)\$/\1/p'"
+        is "${#lines[@]}" 2 "number of arrays"
+        is "${lines[0]: -4} ${lines[1]: -4}" "0000 0000" "the ends of their addresses"
+}
