@@ -426,6 +426,16 @@ check_odd() {
         [[ $(json_field .error.kernel) == *nonesuch* ]]
 }
 
+@test "where the kernel does not say why it makes no overlay of id-mapped layers, the message names remap" {
+        local request="\"lower\": \"$LOWER\", \"upper\": \"$UPPER\", \"work\": \"$UPPER/work\""
+        mkdir "$UPPER/work"
+        start_container plain
+        fails_and_leaves_nothing EINVAL "$request"
+        [[ $(json_field .message) == *'Invalid argument: dmesg says why; before Linux 5.19 '*'"ids": "remap"'* ]]
+        fails_and_leaves_nothing EINVAL "$request, \"ids\": \"host\""
+        [[ $(json_field .message) == *'Invalid argument' ]]
+}
+
 @test "missing, malformed and contradictory layers are not understood" {
         start_container plain
         container_snapshot

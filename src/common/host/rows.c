@@ -75,7 +75,8 @@ const struct host_row host_rows[] = {
         [NEED_MAP_TMPFS] = { "idmap-tmpfs", MAPPED, probe_map_tmpfs, .use = USE_MAP, .advice = ADVICE_MAP("6.3") },
         [NEED_MAP_OVERLAY] = { "idmap-overlay", MAPPED, probe_map_overlay, .use = USE_MAP,
                                .untried = "modprobe overlay",
-                               .advice = "nothing: no kernel can; mount-overlay maps the layers instead" },
+                               .advice = "nothing: no kernel can; mount-overlay maps the layers, before Linux 5.19 "
+                                         "with \"remap\"" },
         [NEED_MAP_NFS] = { "idmap-nfs", MAPPED, probe_map_mounted, "nfs", .use = USE_MAP,
                            .advice = "nothing: mount-nfs falls back to \"remap\"", .untried = UNTRIED_MAP },
         [NEED_MAP_FUSE] = { "idmap-fuse", MAPPED, probe_fuse_offer, "id-mapping", .use = "remap-mount, idMappable",

@@ -323,6 +323,16 @@ static int check_layers(const struct injection *injection, struct error *error)
         return r;
 }
 
+/* Before Linux 5.19 an overlay has no id-mapped layers, which is said in the kernel's log alone (docs/KERNEL.md#overlay). */
+static void suspect_map(struct error *error)
+{
+        if (error->errnum == EINVAL && error->kernel[0] == '\0' && strcmp(error->operation, OPERATION_FSCONFIG) == 0)
+                (void)snprintf(error->reason, sizeof error->reason,
+                               "%s: dmesg says why; before Linux 5.19 no overlay has id-mapped layers: \"ids\": "
+                               "\"remap\" remaps owners",
+                               strerrordesc_np(EINVAL));
+}
+
 static int make_overlay(struct injection *injection, bool owned, struct error *error)
 {
         const bool own = injection->container->own_user_ns;
@@ -347,8 +357,11 @@ static int make_overlay(struct injection *injection, bool owned, struct error *e
                 fd_close(&injection->layer_fds[i]);
         injection->layer_count = 0;
         fd_close(&injection->source_fd);
-        if (r < 0)
+        if (r < 0) {
+                if (job.mapped)
+                        suspect_map(error);
                 return r;
+        }
         injection->directory = true;
         (void)text_copy(injection->fs_type, sizeof injection->fs_type, "overlay");
         if (job.remapped)
