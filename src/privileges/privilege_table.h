@@ -344,7 +344,7 @@ static const struct privilege_row privilege_table[] = {
         { "tools", { CAP_SYS_ADMIN, CAP_SYS_RESOURCE, CAP_DAC_READ_SEARCH, -1 }, { GROUP_TOOLS } },
         { "versions", /* runtimes that say which they are (host/programs) */
           { -1 },
-          { GROUP_TOOLS, "epoll_create1", "epoll_ctl", "epoll_pwait", "memfd_create" } },
+          { GROUP_TOOLS, "epoll_create1", "epoll_ctl", "epoll_pwait", "eventfd2", "memfd_create" } },
         { "pmem", { CAP_DAC_OVERRIDE, CAP_SYS_ADMIN, -1 }, { GROUP_TOOLS, "memfd_create", "sendmsg" } },
         { "lvm",
           { CAP_SYS_ADMIN, CAP_MKNOD, CAP_CHOWN, CAP_FOWNER, CAP_DAC_OVERRIDE, CAP_SYS_NICE, CAP_IPC_LOCK, -1 },

@@ -408,6 +408,14 @@ runtime() {
         is "$status" 0
 }
 
+@test "a runtime that needs an eventfd to begin, as what Go 1.23 and later builds, has a version" {
+        runtime 1.2.0
+        sed -i '2i perl -MConfig -e '\''exit 2 if syscall($Config{archname} =~ /^x86_64/ ? 290 : 19, 0, 02000000) < 0'\'' || exit' "$BATS_TEST_TMPDIR/runc"
+        check
+        is "$status $(row oci-runtimes state)" '0 ok'
+        [[ $(row oci-runtimes found) == *'runc 1.2.0'* ]]
+}
+
 @test "a runtime that hangs has an unknown version" {
         printf '#!/bin/sh\nexec sleep 1000\n' >"$BATS_TEST_TMPDIR/runc"
         chmod 0755 "$BATS_TEST_TMPDIR/runc"
