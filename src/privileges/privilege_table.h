@@ -17,10 +17,10 @@
 
 /* All programs: memory, files of the node, a worker with a time limit, the reply. */
 #define GROUP_BASE                                                                                                     \
-        "read", "write", "close", "openat", "newfstatat", "fcntl", "unlinkat", "renameat", "fchmod", "lseek", "brk",   \
-                "mmap", "munmap", "mremap", "exit", "exit_group", "rt_sigreturn", "restart_syscall", "ppoll", "clone", \
-                "waitid", "pidfd_send_signal", "sched_setaffinity", "getcpu", "getrandom", "clock_gettime", "geteuid", \
-                "getpid", "getppid", "prctl", "getdents64", "close_range"
+        "read", "write", "close", "openat", "newfstatat", "fstat", "fcntl", "unlinkat", "renameat", "fchmod", "lseek", \
+                "brk", "mmap", "munmap", "mremap", "exit", "exit_group", "rt_sigreturn", "restart_syscall", "ppoll",   \
+                "clone", "waitid", "pidfd_send_signal", "sched_setaffinity", "getcpu", "getrandom", "clock_gettime",   \
+                "geteuid", "getpid", "getppid", "prctl", "getdents64", "close_range"
 
 /* Pin a container, read its /proc, resolve paths beneath its root. */
 #define GROUP_CONTAINER "pidfd_open", "openat2", "statx", "fstatfs", "ioctl/namespace", "readlink", "readlinkat"

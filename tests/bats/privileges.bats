@@ -170,6 +170,15 @@ check_foreign_numbers() {
         done
 }
 
+# bats test_tags=text
+@test "each row that has the call fstat() was until glibc 2.38 has the one that it is since" {
+        local rows
+        rows=$(gcc -E -P -x c "$FLEXGRAFT_REPO/src/privileges/privilege_table.h" | tr -s '[:space:]' ' ' |
+                grep -oE '\{ ?"[a-z-]+", ?\{[^}]*\}, ?\{[^}]*\}')
+        [[ $rows == *'"init", '* ]]
+        is "$(awk '/"newfstatat"/ && !/"fstat"/ {print $2}' <<<"$rows")" "" "rows without fstat"
+}
+
 @test "each program is looked at while it runs, and killed for a call that it does not need" {
         local name test
         for name in $(makefile_words HELPERS NODE_TOOLS); do
