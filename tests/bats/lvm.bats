@@ -326,6 +326,20 @@ ephemeral() {
         is "$(volumes)" $'data linear\nothers linear'
 }
 
+@test "a node whose lvm.conf has reports written otherwise has volumes as any other" {
+        printf 'report {\n\tbinary_values_as_numeric = 1\n\tlist_item_separator = ";"\n}\n' >"$BATS_TEST_TMPDIR/lvmlocal.conf"
+        mount --bind "$BATS_TEST_TMPDIR/lvmlocal.conf" /etc/lvm/lvmlocal.conf
+        create data $EXTENT
+        assert_success
+        quietly lvchange --addtag others "$GROUP/data"
+        create data $EXTENT
+        assert_success
+        delete data
+        assert_success
+        is "$(volumes)" ''
+        umount /etc/lvm/lvmlocal.conf
+}
+
 @test "a recycled volume is empty, and the next match" {
         create data $((2 * EXTENT))
         assert_success

@@ -142,6 +142,16 @@ fills() {
         is "$(available all)" $((32 << 20))
 }
 
+@test "lvm is told to write its report as it is read, whatever the node's lvm.conf says" {
+        echo '{"type": "lvm", "volumeGroup": "nonesuch"}' >"$FLEXGRAFT_POOLS/big.json"
+        private_node_view /usr/sbin # where lvm is looked for first; here it may not be installed
+        printf '#!/bin/sh\nprintf "%%s\\n" "$@" >"%s"\n' "$BATS_TEST_TMPDIR/arguments" >"$BATS_TEST_TMPDIR/lvm"
+        chmod 0755 "$BATS_TEST_TMPDIR/lvm"
+        in_node_view cp "$BATS_TEST_TMPDIR/lvm" /usr/sbin/lvm
+        helper volume-capacity '{"pool": "big"}'
+        [[ $(<"$BATS_TEST_TMPDIR/arguments") == *'--config'*' report{binary_values_as_numeric=0 list_item_separator=","}'* ]]
+}
+
 @test "capacity and list tell of one pool where one is asked for" {
         make_pool a
         make_pool b

@@ -20,15 +20,17 @@
 
 static char volumes[LVM_FILTER_VOLUMES_SIZE]; /* of the order */
 
-/* Without udev, lvm must create device nodes itself, and must not wait for udev. */
+/* Without udev, lvm must create device nodes itself, and must not wait for udev. Reports are as lvm_report.c reads them. */
 static const char *const *configuration(void)
 {
         static char text[CONFIGURATION_SIZE];
         static const char *const extra[] = { "--config", text, NULL };
         const bool alone = access("/run/udev/control", F_OK) != 0;
 
-        (void)snprintf(text, sizeof text, "devices{%s%s} activation{monitoring=0%s}", lvm_filter(volumes),
-                       alone ? " use_devicesfile=0 obtain_device_list_from_udev=0" : "",
+        (void)snprintf(text, sizeof text,
+                       "devices{%s%s} activation{monitoring=0%s} "
+                       "report{binary_values_as_numeric=0 list_item_separator=\",\"}",
+                       lvm_filter(volumes), alone ? " use_devicesfile=0 obtain_device_list_from_udev=0" : "",
                        alone ? " udev_sync=0 udev_rules=0 verify_udev_operations=0" : "");
         volumes[0] = '\0';
         return extra;
