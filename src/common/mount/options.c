@@ -221,6 +221,7 @@ int mount_options_of(int fd, uint64_t *ret_attributes)
 {
         struct statfs fs;
 
+        *ret_attributes = 0;
         if (fstatfs(fd, &fs) < 0)
                 return -errno;
         *ret_attributes = mount_options_attributes((unsigned long)fs.f_flags);
