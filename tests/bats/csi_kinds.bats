@@ -263,14 +263,20 @@ on_share() {
         with_share
         CAPABILITY=$WRITER ID=csi-$(printf nfs | sha256sum | cut -c1-64)
         CONTEXT+=', "mountOptions": "nfsvers=4.1,noatime"'
-        publish_inline && answers OK && publish_inline && answers OK
+        publish_inline
+        answers OK
+        publish_inline
+        answers OK
         is "$(mounts_at "$(target)")" 1
         [[ $(findmnt -no OPTIONS --mountpoint "$(target)") == *vers=4.1* ]]
         mark
         driver_dies
         publish_inline && answers OK
         marked
-        unpublish && answers OK && unpublish && answers OK
+        unpublish
+        answers OK
+        unpublish
+        answers OK
         all_gone
         is "$(<"$EXPORTED/file")" marked
 }

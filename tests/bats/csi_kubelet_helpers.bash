@@ -110,6 +110,6 @@ lives() {
         marked
         node_reboots
         # the pod is gone meanwhile: unpublish and unstage of what is not there
-        unpublish && answers OK && unstage && answers OK
+        down
         all_gone
 }

@@ -109,13 +109,25 @@ teardown() {
 
 @test "a volume is staged, published, unpublished and unstaged, each twice" {
         new_volume
-        stage && answers OK && stage && answers OK
-        publish && answers OK && publish && answers OK
+        stage
+        answers OK
+        stage
+        answers OK
+        publish
+        answers OK
+        publish
+        answers OK
         is "$(mounts_at "$(staging)") $(mounts_at "$(target)")" "1 1"
         echo content >"$(target)/file"
-        unpublish && answers OK && unpublish && answers OK
+        unpublish
+        answers OK
+        unpublish
+        answers OK
         [[ ! -e $(target) ]]
-        unstage && answers OK && unstage && answers OK
+        unstage
+        answers OK
+        unstage
+        answers OK
         [[ -d $(staging) ]]
         all_gone
         up
@@ -217,6 +229,7 @@ teardown() {
         publish pod-2
         answers OK
         unpublish pod-2
+        answers OK
         down
 }
 
@@ -349,11 +362,12 @@ teardown() {
         [[ -b $(target) ]]
         is "$(blockdev --getsize64 "$(target)")" 8388608
         printf hello | dd of="$(target)" conv=notrunc status=none
-        stage && answers OK && publish && answers OK
+        up
         is "$(mounts_at "$(target)")" 1
         publish pod-2
         answers OK
         unpublish pod-2
+        answers OK
         down
         all_gone
         up
@@ -702,12 +716,18 @@ ioctls() {
 
 @test "an inline volume of a pool is made for the pod and deleted with it" {
         ID=csi-$(printf inline | sha256sum | cut -c1-64) CONTEXT='"size": "16Mi"'
-        publish_inline && answers OK && publish_inline && answers OK
+        publish_inline
+        answers OK
+        publish_inline
+        answers OK
         touch "$(target)/file"
         is "$(find "$POOL" -name '*.img' | wc -l)" 1
         stats
         answers OK
-        unpublish && answers OK && unpublish && answers OK
+        unpublish
+        answers OK
+        unpublish
+        answers OK
         all_gone
         is "$(find "$POOL" -name '*.img' | wc -l)" 0
 }
@@ -790,6 +810,7 @@ ioctls() {
         answers OK
         is "$(<"$(target pod-2)/file")" content
         unpublish pod-2
+        answers OK
         down
         all_gone
         [[ -n $(find "$BATS_TEST_TMPDIR/srv/dirs" -name file) ]]

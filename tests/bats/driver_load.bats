@@ -223,8 +223,10 @@ let_go() {
         no_problems
         is "$(<"$BATS_TEST_TMPDIR/held.reply")" '{"status":"Success"}'
         is "$(node_mounts_at "$HELD_DIR")" 1 "mounts of the first one"
-        call unmountdevice "$HELD_DIR" && assert_success
-        call detach first "$NODE" && assert_success
+        call unmountdevice "$HELD_DIR"
+        assert_success
+        call detach first "$NODE"
+        assert_success
         rmdir --ignore-fail-on-non-empty "$HELD_DIR" 2>/dev/null || :
         assert_nothing_left
 }
@@ -325,11 +327,13 @@ one_reply() {
         spec=$(spec data type=loop size=8Mi)
         for ((i = 0; i < 20; i++)); do
                 both "$one" attach "$spec" "$NODE" -- "$other" attach "$spec" "$NODE"
-                one_reply "$first" && one_reply "$second"
+                one_reply "$first"
+                one_reply "$second"
                 [[ $first$second == *'"Success"'* ]] || { echo "nobody won: $first $second"; return 1; }
                 is "$(loop_of "$(image_of data)" | wc -l)" 1 "loop devices over the image (round $i: $first $second)"
                 both "$one" detach data "$NODE" -- "$other" detach data "$NODE"
-                one_reply "$first" && one_reply "$second"
+                one_reply "$first"
+                one_reply "$second"
                 # one of the two may have refused what is the other's
                 "$one" detach data "$NODE" >/dev/null
                 assert_nothing_left
@@ -344,11 +348,14 @@ one_reply() {
         write_policy '"images": ["default/shared.img"]'
         for ((i = 0; i < 20; i++)); do
                 both "$DRIVER" attach "$(spec a type=loop image=shared.img)" "$NODE" -- "$DRIVER" attach "$(spec b type=loop image=shared.img)" "$NODE"
-                one_reply "$first" && one_reply "$second"
+                one_reply "$first"
+                one_reply "$second"
                 [[ $first$second == *'"Success"'* ]] || { echo "nobody won: $first $second"; return 1; }
                 is "$(loop_of "$POOL/shared.img" | wc -l)" 1 "loop devices over the image (round $i: $first $second)"
-                call detach a "$NODE" && assert_success
-                call detach b "$NODE" && assert_success
+                call detach a "$NODE"
+                assert_success
+                call detach b "$NODE"
+                assert_success
                 assert_nothing_left
         done
 }

@@ -311,7 +311,10 @@ ephemeral_sweep() {
         again=(call "$DRIVER" "$verb" "${arguments[@]}" ';')
         [[ $verb == unmount ]] || again+=(sh "grep -q ' $DIR .* - ext4 ' /proc/self/mountinfo" ';')
         # its directories
-        call mount "$DIR" "$SPEC" && call unmount "$DIR"
+        call mount "$DIR" "$SPEC"
+        assert_success
+        call unmount "$DIR"
+        assert_success
         for ending in again 'given up'; do
                 LABEL="$verb, $ending" WIDER=$((3 * ${WIDEST:-1})) sweep --reply kubelet --kill --watch tree "$STATE_DIR" --watch tree "$KUBELET" --watch mounts self -- \
                         "${before[@]}" \

@@ -174,7 +174,8 @@ is_flat() {
         created '{"name": "data", "size": "4m", "pool": "fast"}'
         before=$(available fast)
         call attach "$(spec data type=loop)" "$NODE"
-        assert_reply_of_kubelet && succeeded
+        assert_reply_of_kubelet
+        succeeded
         helper volume-reconcile '{}' # what is not needed is not remembered
         assert_success
         blkdiscard "$(loop_of "$POOL_DIR/data.img")"

@@ -531,7 +531,7 @@ after_kill() {
         if [[ $status == 0 ]]; then
                 succeeded
         else
-                assert_failure && [[ $status != 124 ]]
+                assert_failure
         fi
 }
 
