@@ -26,6 +26,7 @@ setup_file() {
 teardown_file() {
         nfs_server_end
         csi_clients_end
+        schema_validate
 }
 
 setup() {

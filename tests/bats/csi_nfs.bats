@@ -17,6 +17,7 @@ setup_file() {
 
 teardown_file() {
         csi_clients_end
+        schema_validate
 }
 
 setup() {

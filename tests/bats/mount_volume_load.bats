@@ -24,6 +24,7 @@ setup_file() {
 
 teardown_file() {
         "$FLEXGRAFT_TOOLS/remove-loops" "$LOOPS_BEFORE"
+        schema_validate
 }
 
 setup() {
