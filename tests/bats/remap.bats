@@ -474,7 +474,7 @@ teardown() {
         done
 }
 
-# bats test_tags=kernel_too
+# bats test_tags=kernel,kernel_too
 @test "a process that waits for a lock gets it although it has closed the file of its first lock meanwhile" {
         local file waiter
         remap_bed ext4

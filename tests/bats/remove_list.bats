@@ -309,7 +309,7 @@ removed_when_gone() {
         removed_when_gone "$CONTAINER_PID"
 }
 
-# bats test_tags=kernel_too
+# bats test_tags=kernel,kernel_too
 @test "when the container is gone, remove by its directory in proc and target clears the record, and succeeds again" {
         start_container plain
         removed_when_gone "{\"procDir\": \"/proc/$CONTAINER_PID\"}"
@@ -356,7 +356,7 @@ removed_when_gone() {
         assert_field .alreadyRemoved false
 }
 
-# bats test_tags=kernel_too
+# bats test_tags=kernel,kernel_too
 @test "when the container is gone, remove by its name and target clears the record, and succeeds again" {
         start_container crun
         removed_when_gone "\"$CONTAINER_ID\""

@@ -371,6 +371,18 @@ END_OF_FILE
         [[ $output == *"has nowhere in no set"* && $output == *"no number under deep for long"* ]] || { show_last; false; }
 }
 
+@test "a tag kernel without a number under guest for it, and a tag kernel_too without it, are found without a run" {
+        test_file elsewhere <<'END_OF_FILE'
+# bats test_tags=kernel,kernel_too
+test "asks the kernel" { true; }
+# bats test_tags=kernel_too
+test "asks nobody" { true; }
+END_OF_FILE
+        run_tests --check-points check
+        is "$status" 1
+        [[ $output == *"no number under guest for elsewhere"* && $output == *"kernel_too, and not kernel: asks nobody" ]] || { show_last; false; }
+}
+
 @test "--record-points writes what a sweep has tried with a stride" {
         sweeps_at 1
         echo '# comment' >>"$BATS_TEST_TMPDIR/tests/points"
