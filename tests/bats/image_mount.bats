@@ -153,7 +153,6 @@ check_filesystem() {
         check_filesystem xfs
 }
 
-# bats test_tags=kernel
 # refused_as_shared REQUEST_MEMBERS: the image in IMAGE, by mount-image, and by mount-block of a device over it.
 refused_as_shared() {
         local device
