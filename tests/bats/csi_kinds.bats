@@ -39,14 +39,10 @@ setup() {
 }
 
 teardown() {
-        csi_teardown
         if [[ -n $EXPORT ]]; then
-                nfs_teardown
-        elif [[ -n $STORE ]]; then
-                stores_teardown
-                driver_teardown
+                in_turn csi_teardown nfs_teardown
         else
-                driver_teardown
+                in_turn csi_teardown ${STORE:+stores_teardown} driver_teardown
         fi
 }
 

@@ -74,6 +74,15 @@ bed_teardown() {
         return "$failed"
 }
 
+# in_turn COMMAND...: each, also when one before it failed; fails when one has. For teardown(), which bats runs without errexit.
+in_turn() {
+        local command failed=0
+        for command; do
+                "$command" || failed=1
+        done
+        return "$failed"
+}
+
 node_is_as_before() {
         snapshot_node bed_after
         [[ $bed_after == "$bed_before" ]]

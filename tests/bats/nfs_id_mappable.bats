@@ -29,7 +29,7 @@ setup() {
 }
 
 teardown() {
-        [[ -z ${EXPORT:-} ]] || { nfs_teardown && return; }
+        [[ -z ${EXPORT:-} ]] || { nfs_teardown; return; }
         driver_teardown
 }
 

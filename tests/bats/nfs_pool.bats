@@ -30,7 +30,7 @@ setup() {
 
 teardown() {
         [[ -z ${POINT:-} ]] || mount_type_teardown
-        [[ -z ${EXPORT:-} ]] || { nfs_teardown && return; }
+        [[ -z ${EXPORT:-} ]] || { nfs_teardown; return; }
         driver_teardown
 }
 

@@ -31,8 +31,7 @@ setup() {
 teardown() {
         [[ -n ${TOTAL:-} ]] || return 0
         umount -l "$BATS_TEST_TMPDIR/trace" 2>/dev/null || :
-        driver_teardown
-        empty_regions
+        in_turn driver_teardown empty_regions
 }
 
 empty_regions() {

@@ -12,7 +12,6 @@ setup() {
 
 teardown() {
         remap_teardown
-        umount -l "$BATS_TEST_TMPDIR"/{behind,tmpfs} 2>/dev/null || :
 }
 
 always() {

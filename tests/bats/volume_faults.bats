@@ -26,8 +26,7 @@ setup() {
 }
 
 teardown() {
-        stores_teardown
-        [[ -z ${DRIVER:-} ]] || driver_teardown
+        in_turn stores_teardown ${DRIVER:+driver_teardown}
 }
 
 # make_volume [NAME [SIZE [MEMBERS]]]: it succeeds; its device in DEVICE.

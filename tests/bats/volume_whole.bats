@@ -24,8 +24,7 @@ setup() {
 }
 
 teardown() {
-        stores_teardown
-        [[ -z ${DRIVER:-} ]] || driver_teardown
+        in_turn stores_teardown ${DRIVER:+driver_teardown}
 }
 
 # volume_profile TYPE [PARAMETERS [NAME]]: a profile for volumes of ext4 in pools of that type, or in that of it with the name.
