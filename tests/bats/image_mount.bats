@@ -618,6 +618,8 @@ calls_of() {
         IMAGE=$BATS_TEST_TMPDIR/victim.img
         cp --sparse=always "$real" "$IMAGE"
         at_syscall --at socketpair --run "ln -sf /etc/passwd $IMAGE" "$FLEXGRAFT_BIN/mount-image" "$(image_request)"
+        is "$AT_REACHED" 1
+        [[ -L $IMAGE ]]
         assert_success
         is "$(in_container cat /data/file)" "from the image"
 }
