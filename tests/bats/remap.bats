@@ -461,7 +461,9 @@ teardown() {
                 waiter=$!
                 "${ENTER[@]}" /bin/fs-calls wait "$kind" "/ext4/$kind" 3>&- >"$BATS_TEST_TMPDIR/killed" &
                 killed=$!
-                sleep 0.3
+                wait_until 10 has_children "$waiter" 1
+                wait_until 10 has_children "$killed" 1
+                sleep 0.3 # most often they wait by then
                 in_container touch /ext4/meanwhile
                 is "$(cat "$BATS_TEST_TMPDIR"/{waiter,killed})" '' "$kind: what those say that wait"
                 kill -KILL "$(pgrep -P "$killed")" # nsenter waits for it

@@ -46,6 +46,11 @@ processes_are_gone() {
         done
 }
 
+# has_children PID COUNT
+has_children() {
+        [[ $(pgrep -c -P "$1") == "$2" ]]
+}
+
 # make_source ext4|xfs|btrfs|tmpfs: an empty filesystem on the node, at $BATS_TEST_TMPDIR/TYPE.
 make_source() {
         local dir=$BATS_TEST_TMPDIR/$1

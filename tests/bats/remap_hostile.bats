@@ -295,10 +295,6 @@ capability_names() {
         wait "$waiters" 2>/dev/null || :
 }
 
-has_children() {
-        [[ $(pgrep -c -P "$1") == "$2" ]]
-}
-
 @test "of 2,400 processes of one user that would wait for a lock 2,304 do, also through a killed daemon, and the others are refused" {
         only_remap
         local waiters parent other
