@@ -269,7 +269,7 @@ sweep_agree() {
         start_container plain
         helper mount-bind "$(request "$OLD" '"id": "mine"')"
         assert_success
-        local first=$CONTAINER_PID before call
+        local first=$CONTAINER_PID before call tried=0
         before=$(<"$STATE_DIR/mounts/mine.json")
         start_container plain 200000
         # the other container's namespaces are opened after the record was read
@@ -277,7 +277,9 @@ sweep_agree() {
                 at_syscall --at "$call" --fail ENOMEM "$FLEXGRAFT_BIN/mount-bind" "$(bind_request /t1 '"id": "mine"')"
                 assert_failure
                 is "$(<"$STATE_DIR/mounts/mine.json")" "$before" "the record after a failure of $call"
+                tried=$((tried + 1))
         done
+        ((tried > 0))
         use_container "$first"
         assert_mounts_at /t1 1
 }
