@@ -243,9 +243,8 @@ lives_without_record() {
 }
 
 @test "a loop device that was taken away under a volume is made anew" {
-        kubelet_attach data type=loop size=8Mi
         truncate -s 1M "$BATS_TEST_TMPDIR/theirs"
-        give_away "${DEVICES[data]}" "$BATS_TEST_TMPDIR/theirs"
+        give_away "$BATS_TEST_TMPDIR/theirs" type=loop size=8Mi
         local theirs=${DEVICES[data]}
         kubelet_attach data type=loop size=8Mi
         [[ ${DEVICES[data]} != "$theirs" ]]
@@ -258,9 +257,8 @@ lives_without_record() {
 }
 
 @test "detach does not touch the volume that has got the loop device meanwhile" {
-        kubelet_attach data type=loop size=8Mi
         truncate -s 1M "$BATS_TEST_TMPDIR/theirs"
-        give_away "${DEVICES[data]}" "$BATS_TEST_TMPDIR/theirs"
+        give_away "$BATS_TEST_TMPDIR/theirs" type=loop size=8Mi
         kubelet_detach data
         is "$(loop_of "$BATS_TEST_TMPDIR/theirs")" "${DEVICES[data]}"
         assert_nothing_left

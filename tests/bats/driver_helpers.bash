@@ -125,12 +125,18 @@ assert_no_loops() {
         wait_until 5 "no_$of" >/dev/null || is "$("$of")" "" "loop devices"
 }
 
-# give_away DEVICE FILE: an idle loop device gets that file, as if somebody else had got it; the test's own from now on.
+# give_away FILE KEY=VALUE...: the volume "data" is attached, and its loop device gets that file, as if somebody else had got it; the test's own from
+# now on. The machine's other programs look for free devices, too: then another one is tried.
 give_away() {
-        losetup --detach "$1"
-        wait_until 5 device_is_free "$1"
-        losetup "$1" "$2" || skip "another run of these tests has got $1"
-        bed_loops+=("$1")
+        local file=$1 tries
+        for ((tries = 10; tries > 0; tries--)); do
+                kubelet_attach data "${@:2}" || return 1
+                losetup --detach "${DEVICES[data]}"
+                wait_until 5 device_is_free "${DEVICES[data]}" || continue
+                losetup "${DEVICES[data]}" "$file" && break
+        done
+        ((tries > 0))
+        bed_loops+=("${DEVICES[data]}")
 }
 
 # loop_of IMAGE: the loop device over that file, nothing for none; several lines for several.

@@ -168,21 +168,11 @@ reads_standard_input() {
 @test "detach leaves a loop device alone that another program has put another file behind" {
         needs flexdriver
         driver_setup flexgraft~loop
-        local device tries
         truncate -s 1M "$BATS_TEST_TMPDIR/mine"
-        for ((tries = 10; tries > 0; tries--)); do # the machine's other programs look for free devices, too
-                call attach "$(spec data size=16m)" "$NODE"
-                succeeded
-                device=$(json_field .device)
-                losetup --detach "$device"
-                wait_until 5 device_is_free "$device" || continue
-                losetup "$device" "$BATS_TEST_TMPDIR/mine" && break
-        done
-        ((tries > 0))
-        bed_loops+=("$device")
+        give_away "$BATS_TEST_TMPDIR/mine" size=16m
         call detach data "$NODE"
-        is "$(losetup --noheadings --raw --output BACK-FILE "$device")" "$BATS_TEST_TMPDIR/mine" "what is behind the device"
-        losetup --detach "$device"
+        is "$(losetup --noheadings --raw --output BACK-FILE "${DEVICES[data]}")" "$BATS_TEST_TMPDIR/mine" "what is behind the device"
+        losetup --detach "${DEVICES[data]}"
         call detach data "$NODE"
 }
 

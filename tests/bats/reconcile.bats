@@ -545,9 +545,8 @@ forgotten() {
 }
 
 @test "a record of the boot before whose loop number another volume has now does not touch that" {
-        attached_loop data
         truncate -s 1M "$BATS_TEST_TMPDIR/theirs"
-        give_away "${DEVICES[data]}" "$BATS_TEST_TMPDIR/theirs"
+        give_away "$BATS_TEST_TMPDIR/theirs" type=loop size=8Mi
         edit_record data ".bootId = \"$OTHER_BOOT\""
         reconcile
         is "$(loop_of "$BATS_TEST_TMPDIR/theirs")" "${DEVICES[data]}"
