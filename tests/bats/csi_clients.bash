@@ -15,6 +15,14 @@ csi_clients_end() {
         [[ -z ${CSI_CLIENTS_PID:-} ]] || end_process "$CSI_CLIENTS_PID"
 }
 
+# ended_well STATUS ERRORS: a driver that was told to end did so, or was killed as the tool that traces it is; it had no fault that ended it.
+ended_well() {
+        [[ $1 == @(0|137|143) ]] && return
+        echo "the driver ended with $1:"
+        cat "$2"
+        return 1
+}
+
 # csi_client_begin in|- PROGRAM ARG...: begins one ("csi_wire"); its directory in CLIENT. With "in" it reads from $CLIENT/in, and writes its pid first.
 csi_client_begin() {
         kill -0 "$CSI_CLIENTS_PID" || return 1

@@ -28,9 +28,7 @@ setup() {
 }
 
 teardown() {
-        csi_teardown
-        wait_for_traced
-        driver_teardown
+        in_turn csi_teardown wait_for_traced driver_teardown
 }
 
 PARAMETERS='' SOURCE_MEMBER=''

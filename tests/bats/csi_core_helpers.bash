@@ -29,9 +29,12 @@ core_setup() {
 }
 
 core_teardown() {
+        local failed=0
         let_go
         core_stop
+        ended_well "${CORE_STATUS:-0}" "$CORE/err" || failed=1
         rm -rf "$CORE"
+        return "$failed"
 }
 
 # make_program NAME REPLY [STATUS]: notes its beginning and its end in $CORE/began and $CORE/ended.

@@ -25,8 +25,7 @@ setup() {
 }
 
 teardown() {
-        core_teardown
-        bed_teardown
+        in_turn core_teardown bed_teardown
 }
 
 # bounded [MEMORY]: the driver lives, has not taken much, and answers.

@@ -33,8 +33,7 @@ setup() {
 
 teardown() {
         [[ -z ${CSI_IN:-} ]] || csi_hang_up
-        core_teardown
-        bed_teardown
+        in_turn core_teardown bed_teardown
 }
 
 # asked_anew: what programs were asked for before is forgotten.

@@ -28,9 +28,7 @@ setup() {
 }
 
 teardown() {
-        csi_teardown
-        wait_for_traced
-        driver_teardown
+        in_turn csi_teardown wait_for_traced driver_teardown
 }
 
 # kubelet's ends: after an uncertain answer of stage, and of publish; a final answer says that nothing was done, and kubelet calls nothing.

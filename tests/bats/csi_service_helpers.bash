@@ -24,8 +24,7 @@ csi_begin() {
 
 # csi_end: all that teardown() calls.
 csi_end() {
-        csi_teardown
-        driver_teardown
+        in_turn csi_teardown driver_teardown
 }
 
 # csi_setup: a driver, in CSI_PID, at CSI_SOCKET; skips without the client's library.
@@ -59,9 +58,11 @@ csi_teardown() {
 
 # csi_stop: as systemd does, and waits.
 csi_stop() {
+        local ended=0
         kill -TERM "$CSI_PID" 2>/dev/null || :
-        wait "$CSI_PID" || :
+        wait "$CSI_PID" || ended=$?
         CSI_PID=''
+        ended_well "$ended" "$BATS_TEST_TMPDIR/csi.err"
 }
 
 csi_connect() {

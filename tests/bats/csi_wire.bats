@@ -21,8 +21,7 @@ setup() {
 }
 
 teardown() {
-        core_teardown
-        bed_teardown
+        in_turn core_teardown bed_teardown
 }
 
 @test "a client of gRPC's own library is answered" {

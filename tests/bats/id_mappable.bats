@@ -36,8 +36,7 @@ setup() {
 }
 
 teardown() {
-        [[ -z ${CSI_SOCKET:-} ]] || csi_teardown
-        driver_teardown
+        in_turn ${CSI_SOCKET:+csi_teardown} driver_teardown
 }
 
 # published [KEY=VALUE...]: kubelet's mount of the volume "data", a bind of BEHIND, for a pod.
