@@ -190,7 +190,8 @@ probe() {
 
 @test "a driver or a program that is killed while it looks at the node: again looks, and has changed nothing" {
         probe
-        [[ $code == OK ]] || skip "$output" # what flexgraft needs is missing here
+        [[ $code != FAILED_PRECONDITION ]] || skip "$output" # what flexgraft needs is missing here
+        answers OK
         before() { :; }
         after() { :; }
         swept probe
