@@ -293,6 +293,30 @@ END
         nothing_of_directories
 }
 
+@test "a tree with an immutable file stays until somebody takes the attribute away, and others of the pool go" {
+        local image=$BATS_TEST_TMPDIR/ext4.img device
+        directory_pool
+        truncate -s 32m "$image"
+        mkfs.ext4 -q "$image"
+        device=$(loop_over "$image")
+        bed_loops+=("$device")
+        mount "$device" "$DIRS"
+        chmod 0700 "$DIRS"
+        made_directory
+        made_directory other
+        mkdir "$DIRS/data/a"
+        touch "$DIRS/data/a/kept" "$DIRS/data/file" "$DIRS/other/file"
+        chattr +i "$DIRS/data/a/kept"
+        remove '{"name": "data"}'
+        refused EPERM
+        removed '{"name": "other"}'
+        helper volume-reconcile
+        is "$(find "$DIRS/.flexgraft-trash" -type f -printf '%f\n')" kept
+        chattr -i "$(find "$DIRS/.flexgraft-trash" -name kept)"
+        removed '{"name": "data"}'
+        nothing_of_directories
+}
+
 @test "a tree that cannot be removed does not keep volume-reconcile from removing others" {
         local trash
         directory_pool
