@@ -229,6 +229,40 @@ check_runtime() {
         in_container touch /data/made
 }
 
+# make_partition mbr|gpt [NAME]: DEVICE is a device with one partition, on which is an ext4; DISK_ID an MBR's id.
+make_partition() {
+        local filesystem
+        DISK_ID=$(printf %08x "$(number_of_run $((1 << 32)))")
+        make_device ext4
+        filesystem=$IMAGE IMAGE=$BATS_TEST_TMPDIR/disk.$1
+        truncate -s 18M "$IMAGE"
+        dd if="$filesystem" of="$IMAGE" bs=1M seek=1 conv=notrunc,sparse status=none
+        python3 "$FLEXGRAFT_REPO/tests/tools/partition-table.py" "$IMAGE" "$1" "2048:32768${2:+:$2}"
+        printf "\\x${DISK_ID:6}\\x${DISK_ID:4:2}\\x${DISK_ID:2:2}\\x${DISK_ID:0:2}" | dd of="$IMAGE" bs=1 seek=440 conv=notrunc status=none
+        DEVICE=$(loop_over "$IMAGE")
+        bed_loops+=("$DEVICE")
+        partx --add --nr 1 "$DEVICE"
+}
+
+@test "a partition is found by PARTUUID" {
+        make_partition mbr
+        start_container plain
+        SOURCE_DEVICE=PARTUUID=$DISK_ID-01
+        helper mount-block "$(block_request)"
+        assert_success
+        is "$(in_container cat /data/file)" "from the device"
+        shows "\"${DEVICE}p1\""
+}
+
+@test "a partition is found by PARTLABEL" {
+        make_partition gpt "fg$RUN_ID"
+        start_container plain
+        SOURCE_DEVICE=PARTLABEL=fg$RUN_ID
+        helper mount-block "$(block_request)"
+        assert_success
+        is "$(in_container cat /data/file)" "from the device"
+}
+
 @test "a UUID that no device has fails with ENODEV or ENOENT" {
         start_container plain
         SOURCE_DEVICE=UUID=00000000-1111-2222-3333-444444444444
