@@ -250,6 +250,27 @@ agrees_after() {
         is_away other
 }
 
+@test "a volume as a device counts for itself by maxMounts, and not with what the annotations ask for" {
+        local allowed='"kinds": ["volume", "tmpfs"], "volumeNames": ["web-*"], "pools": ["default"]' name
+        for name in web-1 web-2 web-3; do
+                made "$name"
+        done
+        written
+        policy "{$allowed, \"maxMounts\": 1}"
+        start_container plain-created
+        put_state "$(annotation '[{"type": "tmpfs", "target": "/other"}]')"
+        accepts /other
+        for name in web-1 web-2; do
+                device_hook "$name" createRuntime
+                assert_silent
+                assert_created_mounts_at "/volumes/$name" 1
+        done
+        policy "{$allowed, \"maxMounts\": 0}"
+        device_hook web-3 createRuntime
+        assert_complaint 1 maxMounts
+        assert_created_mounts_at /volumes/web-3 0
+}
+
 # first_use NAME: where a container has the volume, and whether as a device.
 first_use() {
         helper volume-list "{\"name\": \"$1\"}"
