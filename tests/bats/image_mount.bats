@@ -274,6 +274,24 @@ check_read_only() {
         check_read_only squashfs
 }
 
+# Few kernels have them: the images are as much as tells what they are.
+@test "cramfs, romfs and iso9660 are always read-only, too, and asking for more is refused" {
+        local type offset magic
+        start_container plain
+        while read -r type offset magic; do
+                IMAGE=$BATS_TEST_TMPDIR/$type.img
+                truncate -s 1M "$IMAGE"
+                printf %b "$magic" | dd of="$IMAGE" bs=1 seek="$offset" conv=notrunc status=none
+                is "$(blkid -p -o value -s TYPE "$IMAGE")" "$type"
+                refused EINVAL '"readOnly": false' "$type is always read-only"
+                refused EINVAL '"options": "rw"' "$type is always read-only"
+        done <<'END'
+cramfs 0 \x45\x3d\xcd\x28
+romfs 0 -rom1fs-\x00\x10\x00\x00
+iso9660 32768 \x01CD001\x01
+END
+}
+
 @test "a type of filesystem that the kernel has not is named" {
         make_image ext4
         start_container plain
