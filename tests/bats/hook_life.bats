@@ -418,3 +418,14 @@ stops_when_malformed() {
         assert_bundle_is_gone runc
         [[ ! -e $BUNDLE/rootfs/made ]]
 }
+
+# bats test_tags=deep
+@test "a source that never answers: the hook fails after 20 seconds, and nothing is left of the container's other mounts" {
+        mkdir "$BATS_TEST_TMPDIR/fuse"
+        background_ready "$FLEXGRAFT_TOOLS/silent-fuse" "$BATS_TEST_TMPDIR/fuse"
+        start_container plain-created
+        ask "[{\"type\": \"tmpfs\", \"target\": \"/made/scratch\"}, {\"type\": \"bind\", \"source\": \"$BATS_TEST_TMPDIR/fuse/x\", \"target\": \"/data\"}]"
+        not_hung refuses 1 'no answer after 20 s'
+        assert_no_records
+        wait_until 5 assert_no_helper_processes
+}
