@@ -238,7 +238,7 @@ make_partition() {
         truncate -s 18M "$IMAGE"
         dd if="$filesystem" of="$IMAGE" bs=1M seek=1 conv=notrunc,sparse status=none
         python3 "$FLEXGRAFT_REPO/tests/tools/partition-table.py" "$IMAGE" "$1" "2048:32768${2:+:$2}"
-        printf "\\x${DISK_ID:6}\\x${DISK_ID:4:2}\\x${DISK_ID:2:2}\\x${DISK_ID:0:2}" | dd of="$IMAGE" bs=1 seek=440 conv=notrunc status=none
+        printf %b "\\x${DISK_ID:6}\\x${DISK_ID:4:2}\\x${DISK_ID:2:2}\\x${DISK_ID:0:2}" | dd of="$IMAGE" bs=1 seek=440 conv=notrunc status=none
         DEVICE=$(loop_over "$IMAGE")
         bed_loops+=("$DEVICE")
         partx --add --nr 1 "$DEVICE"
