@@ -836,6 +836,41 @@ at_syscall() {
         read -r AT_TOTAL AT_REACHED AT_NAME <"$BATS_TEST_TMPDIR/at-report"
 }
 
+# stopped_at CALL [--where A=VALUE]... PROGRAM ARG...: runs it in the background until it stands before that system call; resumed lets it go on to
+# its end. What it prints: $STOPPED.
+stopped_at() {
+        STOPPED=$BATS_TEST_TMPDIR/stopped
+        background env ASAN_OPTIONS=detect_leaks=0 "$FLEXGRAFT_TOOLS/at-syscall" --run "touch '$STOPPED.now'; until [ -e '$STOPPED.resume' ]; do sleep 0.02; done" \
+                --at "$@" >"$STOPPED" 2>&1
+        STOPPED_PID=$BACKGROUND_PID
+        wait_until 20 test -e "$STOPPED.now"
+}
+
+resumed() {
+        touch "$STOPPED.resume"
+        wait_until 20 process_is_gone "$STOPPED_PID"
+}
+
+# meanwhile LOCK PROGRAM ARG...: runs it in the background until it has ended, or waits for a lock of that file. What it prints: $MEANWHILE.
+meanwhile() {
+        MEANWHILE=$BATS_TEST_TMPDIR/meanwhile
+        background "${@:2}" >"$MEANWHILE" 2>&1
+        wait_until 20 has_ended_or_waits "$BACKGROUND_PID" "$1"
+}
+
+has_ended_or_waits() { # PID LOCK
+        process_is_gone "$1" || lock_is_awaited "$2"
+}
+
+# lock_is_awaited FILE [COUNT]: whether so many calls wait for its locks.
+lock_is_awaited() {
+        local device inode      # the kernel names the filesystem's device, which is not that of stat(2) on a btrfs
+        [[ -e $1 ]] || return
+        device=$(findmnt --noheadings --output MAJ:MIN --target "$1") device=${device// /}
+        inode=$(stat -c %i "$1")
+        (($(grep -c -- "-> OFDLCK .* $(printf '%02x:%02x' "${device%:*}" "${device#*:}"):$inode " /proc/locks) >= ${2:-1}))
+}
+
 # terminal PROGRAM ARGUMENT...: with a terminal as standard output, and nothing else: what is printed there in $output, standard error in $stderr.
 terminal() {
         local command

@@ -52,10 +52,7 @@ stage_of() { # NAME
 
 # waits_for_volume [COUNT]: whether so many calls wait for the locks of volumes.
 waits_for_volume() {
-        local device inode      # the kernel names the filesystem's device, which is not that of stat(2) on a btrfs
-        device=$(findmnt --noheadings --output MAJ:MIN --target "$STATE_DIR/volumes/.lock") device=${device// /}
-        inode=$(stat -c %i "$STATE_DIR/volumes/.lock")
-        (($(grep -c -- "-> OFDLCK .* $(printf '%02x:%02x' "${device%:*}" "${device#*:}"):$inode " /proc/locks) >= ${1:-1}))
+        lock_is_awaited "$STATE_DIR/volumes/.lock" "${1:-1}"
 }
 
 # long_unused NAME: as if volume-reconcile had seen an hour ago that nothing uses the volume.

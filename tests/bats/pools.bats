@@ -579,3 +579,13 @@ is_missing() {
         is "$(images "$POOL_DIR")" data.img
         rmdir "$(pod_dir other)"
 }
+
+@test "two volumes of a share that no pool names can be made at once" {
+        local share='"size": "1m", "parameters": {"server": "127.0.0.1", "share": "/x"}'
+        stopped_at renameat "$(program volume-create)" "{\"name\": \"one\", $share}"
+        meanwhile "$STATE_DIR/shares/.lock" "$(program volume-create)" "{\"name\": \"two\", $share}"
+        resumed
+        wait_until 20 process_is_gone "$BACKGROUND_PID"
+        is "$(jq -r .error.operation "$STOPPED" "$MEANWHILE" | paste -sd' ')" "connect connect"    # nothing serves NFS here
+        is "$(compgen -G "$STATE_DIR/shares/*.json" | wc -l)" 1 "files of the share"
+}

@@ -94,8 +94,11 @@ int pool_imply(const struct config *config, const json_t *parameters, char *ret_
         if (pool_implied_load(config, ret_name, &known, error) == 0)
                 return 0;
         (void)snprintf(name, sizeof name, "%s" SUFFIX, ret_name);
-        if ((r = state_open(config->state_dir, POOL_IMPLIED_DIRECTORY, /* create= */ true, &shares, error)) < 0)
+        if ((r = state_open(config->state_dir, POOL_IMPLIED_DIRECTORY, /* create= */ true, &shares, error)) < 0 ||
+            (r = state_lock(&shares, hash_bytes(HASH_SEED, ret_name, strlen(ret_name)), error)) < 0)
                 return r;
+        if (json_file_load(shares.dir_fd, name, JSON_OBJECT, &known, error) == 0)
+                return 0; /* another call was first */
         r = json_file_replace(shares.dir_fd, name, file, FILE_DURABLE);
         return r < 0 ? fail(error, -r, "write pool", ret_name) : 0;
 }
