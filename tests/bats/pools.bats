@@ -543,6 +543,47 @@ is_missing() {
         attach_again data pool=fast
 }
 
+@test "a call that is killed while it gives a pool its identity is brought to its end by the next one" {
+        local call number more='{"name": "more", "size": "1m", "pool": "fast"}'
+        pool_on_disk
+        umount "$POOL_DIR"
+        for call in symlinkat unlinkat renameat fsync; do
+                for number in 1 2 3; do
+                        rm -f "$POOL_DIR"/{,.}*
+                        : >"$POOL_DIR/.flexgraft-pool"
+                        at_syscall --at "$call:$number" --kill "$(program volume-create)" "$more"
+                        created "$more" || { echo "killed at $call:$number"; return 1; }
+                        removed '{"name": "more"}'
+                done
+        done
+        is "$(ls -A "$POOL_DIR")" .flexgraft-pool
+}
+
+@test "of two calls that give a pool its identity at once, one does" {
+        local how
+        make_pool fast
+        for how in "touch $POOL_DIR/.flexgraft-pool" "rm -r $STATE_DIR/known-pools"; do
+                created '{"name": "data", "size": "1m", "pool": "fast"}'
+                rm "$POOL_DIR/.flexgraft-pool"
+                $how
+                # the other one has seen what there was, and does not know yet what is known
+                stopped_at openat --where 2=known-pools "$(program volume-create)" '{"name": "one", "size": "1m", "pool": "fast"}'
+                created '{"name": "two", "size": "1m", "pool": "fast"}'
+                resumed
+                is "$(jq -r .status "$STOPPED")" Success "$how"
+                # neither knows yet
+                rm "$POOL_DIR/.flexgraft-pool"
+                $how
+                stopped_at symlinkat "$(program volume-create)" '{"name": "three", "size": "1m", "pool": "fast"}'
+                meanwhile "$STATE_DIR/known-pools/.lock" "$(program volume-create)" '{"name": "four", "size": "1m", "pool": "fast"}'
+                resumed
+                wait_until 20 process_is_gone "$BACKGROUND_PID"
+                is "$(jq -r .status "$STOPPED" "$MEANWHILE" | paste -sd' ')" "Success Success" "$how"
+                created '{"name": "five", "size": "1m", "pool": "fast"}'
+                for name in data one two three four five; do removed "{\"name\": \"$name\"}"; done
+        done
+}
+
 @test "an identity that is damaged is an error that names it" {
         make_pool fast
         attach_again data pool=fast

@@ -143,20 +143,28 @@ static int check_first_use(const struct config *config, const struct pool *pool,
 
 /* ---- */
 
-/* Of several that give the pool one, one does. */
+/* Where there is nothing: of several nodes that share the pool, one does. Gives: the identity that it has then. */
 static int give(int pool_fd, char *ret_id, struct error *error)
 {
-        int r = read_own(pool_fd, ret_id, error);
+        int r = pool_identity_choose(ret_id, error);
 
-        if (r < 0 || ret_id[0] != '\0')
-                return r;
-        if (r > 0 && unlinkat(pool_fd, POOL_IDENTITY_LINK, 0) < 0 && errno != ENOENT)
-                return fail(error, errno, "unlink", POOL_IDENTITY_LINK);
-        if ((r = pool_identity_choose(ret_id, error)) < 0)
+        if (r < 0)
                 return r;
         if ((symlinkat(ret_id, pool_fd, POOL_IDENTITY_LINK) < 0 && errno != EEXIST) || fsync(pool_fd) < 0)
                 return fail(error, errno, "symlink", POOL_IDENTITY_LINK);
         return read_own(pool_fd, ret_id, error);
+}
+
+/* In place of the empty file, at once: with neither the pool would be missing. */
+static int replace_empty(int pool_fd, const char *id, struct error *error)
+{
+        static const char temporary[] = POOL_IDENTITY_LINK ".tmp";
+
+        (void)unlinkat(pool_fd, temporary, 0); /* of a call that was killed */
+        if (symlinkat(id, pool_fd, temporary) < 0 || renameat(pool_fd, temporary, pool_fd, POOL_IDENTITY_LINK) < 0 ||
+            fsync(pool_fd) < 0)
+                return fail(error, errno, "symlink", POOL_IDENTITY_LINK);
+        return 0;
 }
 
 int pool_identity_remember(const struct config *config, const char *pool_name, const char *key, const char *value,
@@ -175,14 +183,35 @@ int pool_identity_remember(const struct config *config, const char *pool_name, c
         return r < 0 ? fail(error, -r, "write", file) : 0;
 }
 
-/* The pool has its identity before that is known: after a kill in between the next call takes it. */
-static void take(const struct config *config, const struct pool *pool, int pool_fd)
+/*
+ * A pool has its identity before that is known, and in place of an empty file afterwards: killed in between, the next
+ * call takes the one, or chooses another.
+ */
+static int take_locked(const struct config *config, const struct pool *pool, int pool_fd, struct error *error)
 {
         char id[PROVISION_IDENTITY_MAX];
+        int there = read_own(pool_fd, id, error);
+        bool empty = there > 0 && id[0] == '\0';
+        int r = there;
+
+        if (there == 0)
+                r = give(pool_fd, id, error);
+        else if (empty)
+                r = pool_identity_choose(id, error);
+        if (r >= 0)
+                r = pool_identity_remember(config, pool->name, "path", pool->path, id, error);
+        return r < 0 || !empty ? r : replace_empty(pool_fd, id, error);
+}
+
+/* One at a time, also of two pools that share a directory. */
+static void take(const struct config *config, const struct pool *pool, int pool_fd)
+{
+        cleanup_state struct state known = STATE_NONE;
         struct error error;
 
-        if (give(pool_fd, id, &error) < 0 ||
-            pool_identity_remember(config, pool->name, "path", pool->path, id, &error) < 0)
+        if (state_open(config->state_dir, KNOWN, /* create= */ true, &known, &error) < 0 ||
+            state_lock(&known, hash_bytes(HASH_SEED, pool->path, strlen(pool->path)), &error) < 0 ||
+            take_locked(config, pool, pool_fd, &error) < 0)
                 log_say("the pool %s has no identity yet: %s", pool->name, error_why(&error));
 }
 
@@ -198,6 +227,8 @@ int pool_identity_check(const struct config *config, const struct pool *pool, in
                 return there;
         if ((r = pool_identity_recall(config, pool->name, "path", pool->path, known, error)) < 0)
                 return r;
+        if (known[0] != '\0' && there == 0 && (there = read_own(pool_fd, own, error)) < 0) /* given meanwhile */
+                return there;
         if (own[0] != '\0' && strcmp(own, known) == 0)
                 return 0;
         if (known[0] != '\0' && there == 0)
