@@ -185,6 +185,33 @@ write_unflushed() {
         wait_until 5 no_loops_of_driver
 }
 
+# given_on: the number of the btrfs volume db, which is staged, is that of a tmpfs that a container has, as if the volume had been unmounted, its
+# number given on, and the tmpfs mounted then.
+given_on() {
+        kubelet_attach db type=loop size=128Mi @fsType=btrfs
+        kubelet_stage db
+        is "$(jq .filesystem "$(record_of db)")" "$(stat -c %d "$(global_dir db)")" "the number in the record"
+        start_container plain
+        mount -t tmpfs tmpfs "$SOURCE"
+        helper mount-bind "$(bind_request /data)"
+        assert_success
+        edit_record db ".filesystem = $(stat -c %d "$SOURCE")"
+}
+
+@test "the number of a btrfs volume's mount is forgotten with the mount: it may be that of another filesystem next" {
+        given_on
+        kubelet_unstage db
+        kubelet_detach db
+}
+
+@test "the number of a btrfs volume's mount is forgotten with the boot" {
+        given_on
+        umount "$(global_dir db)"
+        edit_record db '.bootId = "another boot" | del(.staged)'
+        kubelet_attach db type=loop size=128Mi @fsType=btrfs
+        kubelet_detach db
+}
+
 @test "detach is refused while a remap daemon serves the volume's filesystem to a container that hides its mount" {
         kubelet_attach db type=loop size=8Mi
         DEVICE=${DEVICES[db]}

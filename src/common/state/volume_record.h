@@ -55,7 +55,7 @@ struct volume_record {
         char location[PATH_MAX];  /* what the options meant, where source does not say it; "" */
         char access_mode[48];     /* of CSI; "" none */
         char namespace[64];       /* of the pods that had it since it was attached; "" not known */
-        uint64_t filesystem;      /* st_dev of its filesystem, where that is not the device's (btrfs); 0 */
+        uint64_t filesystem;      /* st_dev of its mounted filesystem, if not the device's (btrfs); 0 */
         uint64_t since;           /* attached, in seconds since 1970; 0: unknown */
         char uses[USE_KEYS_SIZE]; /* what it uses besides the device (state/use_index.h) */
         char boot_id[PROC_BOOT_ID_SIZE];

@@ -175,6 +175,7 @@ static void renew_record(struct volume_call *call)
                 volume_record_forget(record, record->staged.dir);
         record->device[0] = '\0';
         record->device_number = 0;
+        record->filesystem = 0;
         (void)text_copy(record->boot_id, sizeof record->boot_id, call->boot_id);
 }
 

@@ -190,5 +190,6 @@ int named_stage_unstage(struct volume_call *call, const char *operation, struct 
                                     "a container may have bound its mount elsewhere, or a process still uses it");
         mount_dir_unmake(dir, 1);
         volume_record_forget(&call->record, dir);
+        call->record.filesystem = 0;
         return volume_call_save(call, FILE_ORDERED, error);
 }

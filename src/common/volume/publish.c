@@ -284,6 +284,19 @@ static bool removes_dir(const struct volume_call *call)
         return call->request->verb == VERB_UNMOUNT && call->driver[0] == '\0';
 }
 
+/* The number is that of another filesystem next; while a container hides a mount, it still is this one's. */
+static void forget_filesystem(struct volume_call *call)
+{
+        struct block_device device;
+        struct error ignored;
+
+        if (call->record.filesystem == 0 || call->record.staged.dir != NULL)
+                return;
+        volume_call_device(call, &device);
+        if (block_device_check_unused(&device, &ignored) == 0)
+                call->record.filesystem = 0;
+}
+
 int volume_unmount(struct volume_call *call, struct error *error)
 {
         const char *dir = call->request->dir;
@@ -313,6 +326,7 @@ int volume_unmount(struct volume_call *call, struct error *error)
         if (place != NULL) {
                 mount_dir_unmake(dir, place->made);
                 volume_record_forget(&call->record, dir);
+                forget_filesystem(call);
         } else if (!call->recorded || volume_kind_has_device(call->record.kind))
                 return 0;
         r = mount_dir_save(call, error);
