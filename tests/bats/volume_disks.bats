@@ -98,6 +98,19 @@ teardown() {
         is "$(provisioned | tr '\n' ' ')" "first.json third.json "
 }
 
+@test "a disk that another volume has is not adopted, also where a power cut has kept the volume's record without its entry in the index" {
+        local mark
+        make_pool fast
+        make_disk "$POOL_DIR" disk.img 1m
+        created '{"name": "data", "id": "disk.img", "pool": "fast"}'
+        mark=$(echo "$STATE_DIR"/uses/.provisioned-*)
+        mv "$mark" "${mark%-????????-*}-01234567-89ab-cdef-0123-456789abcdef"
+        rm "$STATE_DIR"/uses/p*/*
+        create '{"name": "other", "id": "disk.img", "pool": "fast"}'
+        refused EBUSY data
+        is "$(echo "$STATE_DIR"/uses/.provisioned-*)" "$mark" "what says that the index has all records"
+}
+
 @test "a disk that is attached, too small, or not there is not adopted" {
         make_pool fast
         make_disk "$POOL_DIR" disk.img 1m

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "process/proc.h"
 
 #define INDEX "uses"
 #define ROOT "../" INDEX
@@ -333,24 +334,59 @@ int use_index_each(int dir_fd, const char *key, use_index_function *function, vo
         return each_in(dir_fd, bucket, key, function, argument, error);
 }
 
-/* Directories, for their names; the numbers are of the layout. */
+/*
+ * Directories, for their names: the numbers are of the layout, and the boot's id follows, since after a power cut a record
+ * may be there without its entries, on filesystems that recover each file for itself (base/file).
+ */
 static const char *const complete[] = {
-        [USE_HOLDERS_OF_USES] = PATH ".complete-6",
-        [USE_HOLDERS_PROVISIONED] = PATH ".provisioned-1",
+        [USE_HOLDERS_OF_USES] = ".complete-6",
+        [USE_HOLDERS_PROVISIONED] = ".provisioned-1",
 };
+
+#define MARK_SIZE (sizeof PATH + 16 + PROC_BOOT_ID_SIZE)
+
+static int put_mark(enum use_holders holders, char *ret_path)
+{
+        char boot_id[PROC_BOOT_ID_SIZE];
+        int r = proc_boot_id(boot_id);
+
+        (void)snprintf(ret_path, MARK_SIZE, PATH "%s-%s", complete[holders], r < 0 ? "" : boot_id);
+        return r;
+}
+
+/* Those of other layouts and boots. */
+static void drop_other_marks(int dir_fd, enum use_holders holders, const char *mark)
+{
+        const size_t length = strcspn(complete[holders], "-") + 1;
+        DIR *list = file_list(dir_fd, ROOT);
+        const struct dirent *entry;
+
+        while (list != NULL && (entry = readdir(list)) != NULL)
+                if (strncmp(entry->d_name, complete[holders], length) == 0 && strcmp(entry->d_name, mark) != 0)
+                        (void)unlinkat(dirfd(list), entry->d_name, AT_REMOVEDIR); /* else the next boot does */
+        if (list != NULL)
+                (void)closedir(list);
+}
 
 bool use_index_is_complete(int dir_fd, enum use_holders holders)
 {
+        char mark[MARK_SIZE];
         struct stat st;
 
-        return fstatat(dir_fd, complete[holders], &st, AT_SYMLINK_NOFOLLOW) == 0;
+        return put_mark(holders, mark) == 0 && fstatat(dir_fd, mark, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 int use_index_set_complete(int dir_fd, enum use_holders holders)
 {
+        char mark[MARK_SIZE];
         int r = put_dir(dir_fd, ROOT); /* without records, it may not be there yet */
 
-        return r < 0 ? r : put_dir(dir_fd, complete[holders]);
+        if (r < 0 || (r = put_mark(holders, mark)) < 0)
+                return r;
+        if (mkdirat(dir_fd, mark, 0700) < 0)
+                return errno == EEXIST ? 0 : -errno;
+        drop_other_marks(dir_fd, holders, mark + strlen(PATH));
+        return 0;
 }
 
 bool use_index_knows(int dir_fd, const char *key)

@@ -109,8 +109,8 @@ void use_index_drop_old(const struct state *records, const char *old, const char
 int use_index_remove(const struct state *records, const char *keys, char sort, const char *file);
 
 /*
- * use_index_is_complete() - whether the index has had all records of these holders: those from before it had this
- * layout, too. If not, it answers no question about them; uses_complete() (state/uses.h) and pool/record_find.c
+ * use_index_is_complete() - whether the index has had all records of these holders since the boot: those from before it
+ * had this layout, too. If not, it answers no question about them; uses_complete() (state/uses.h) and pool/record_find.c
  * make it so. dir_fd: as use_index_drop()'s.
  * use_index_set_complete() - say so. Returns 0 or negative errno.
  */
