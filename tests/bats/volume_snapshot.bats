@@ -334,6 +334,30 @@ make_two_pools() {
         unmount_volume data
 }
 
+@test "a volume for virtual machines that has a blank snapshot's content when its restore is killed is not taken for lost" {
+        make_pool_that_shares fast 1g
+        created '{"name": "data", "size": "64m", "pool": "fast", "parameters": {"kataContainers": "true"}}'
+        snapped '{"name": "data", "snapshot": "blank"}'
+        kubelet_attach data type=loop pool=fast kataContainers=true && kubelet_stage data && kubelet_unstage data && kubelet_detach data
+        is "$(jq .hasKataImage "$STATE_DIR/provisioned/data.json")" true
+        at_syscall --at renameat:3 --kill "$(program volume-snapshot)" '{"name": "data", "restore": "blank"}'
+        [[ $AT_REACHED == 1 ]]
+        helper volume-reconcile '{}'
+        assert_success
+        kubelet_attach data type=loop pool=fast kataContainers=true && kubelet_stage data && kubelet_unstage data && kubelet_detach data
+}
+
+@test "a restore that fails keeps what the record says of the volume's content" {
+        local record=$STATE_DIR/provisioned/data.json
+        make_pool fast
+        created '{"name": "data", "size": "1m", "pool": "fast"}'
+        snapped '{"name": "data", "snapshot": "blank"}'
+        jq -c '.formatted = true | .hasKataImage = true' "$record" >"$record.new" && mv "$record.new" "$record"
+        at_syscall --at renameat --where 2=.data.img.restored --fail EIO "$(program volume-snapshot)" '{"name": "data", "restore": "blank"}'
+        assert_failure EIO
+        is "$(jq -c '[.formatted, .hasKataImage]' "$record")" '[true,true]'
+}
+
 @test "a volume keeps its Kubernetes namespace when a snapshot is restored" {
         make_pool_that_shares fast 1g
         created '{"name": "data", "size": "8m", "pool": "fast"}'

@@ -38,10 +38,13 @@ int restore_put_back(struct provision_call *call, struct provision_record *volum
         struct error ignored;
         bool torn = volume->restoring[0] != '\0'; /* by a call that was killed */
         const bool was_formatted = volume->formatted;
+        const bool had_kata_image = volume->has_kata_image;
         int r;
 
         (void)text_copy(volume->restoring, sizeof volume->restoring, snapshot->name); /* as long */
-        volume->formatted = was_formatted && snapshot->formatted; /* killed, it has the content of either */
+        /* killed, it has the content of either */
+        volume->formatted = was_formatted && snapshot->formatted;
+        volume->has_kata_image = had_kata_image && snapshot->has_kata_image;
         if ((r = provision_record_write(&call->state, volume, FILE_DURABLE, error)) < 0)
                 return r;
         r = call->kind->restore(&call->config, &call->pool, volume->id, snapshot->id, shares, &torn, error);
@@ -52,6 +55,7 @@ int restore_put_back(struct provision_call *call, struct provision_record *volum
         volume->restoring[0] = '\0';
         if (r < 0) {
                 volume->formatted = was_formatted;
+                volume->has_kata_image = had_kata_image;
                 (void)provision_record_write(&call->state, volume, FILE_DURABLE, &ignored);
                 return r;
         }
