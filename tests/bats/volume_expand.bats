@@ -53,6 +53,14 @@ has_grown() {
         (($(size_of "$1") > $2 + 32 * MIB))
 }
 
+@test "the larger image is on the disk before the record says how large it is" {
+        local log=$BATS_TEST_TMPDIR/log
+        make_volume ext4 8
+        at_syscall --log "$log" "$(program volume-expand)" '{"name": "data", "size": "16m"}'
+        assert_success
+        awk '$3 == "ftruncate" { fd = $4 } $3 == "fsync" && fd != "" && $4 == fd { synced = 1 } $3 == "renameat" && synced { written = 1 } END { exit !written }' "$log"
+}
+
 @test "a volume that kubelet has mounted grows with its device and its filesystem" {
         local before
         make_volume btrfs 128

@@ -253,6 +253,8 @@ int loop_image_grow(const struct volume_call *call, struct loop_image *image, ui
         if (ftruncate(image->fd, (off_t)size_bytes) < 0)
                 return fail(error, errno, "grow image", image->path);
         pool_change_end(&change, (int64_t)size_bytes - image->st.st_size);
+        if (fsync(image->fd) < 0) /* the record will say that it is as large */
+                return fail(error, errno, "fsync", image->path);
         image->st.st_size = (off_t)size_bytes;
         log_say("grew the image %s to %llu bytes", image->path, (unsigned long long)size_bytes);
         return 0;
