@@ -435,6 +435,19 @@ switched_back_at() {
         is "$(formers)" ""
 }
 
+@test "volume-reconcile while a switch notes what it replaces does not keep it from that" {
+        on_data
+        cat >"$BATS_TEST_TMPDIR/each" <<END
+[ ! -e '$BATS_TEST_TMPDIR/tidied' ] && ls '$STATE_DIR'/mounts/.former-*.tmp || exit 0
+touch '$BATS_TEST_TMPDIR/tidied'
+'$(program volume-reconcile)' '{}'
+END
+        at_syscall --each "[ \$AT_NAME != renameat ] || sh '$BATS_TEST_TMPDIR/each' >/dev/null 2>&1" "$(program mount-volume)" "$(volume_request other /data '"replace": true')"
+        assert_success
+        [[ -e $BATS_TEST_TMPDIR/tidied ]]
+        is "$(formers)$(compgen -G "$STATE_DIR/mounts/.*.tmp")" "" "what is left of it"
+}
+
 @test "when the container has ended, volume-reconcile forgets the switch, and detaches the old volume" {
         on_data
         make_hold

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mount_record_left.c - records of mounts that are in their containers no more, and that may still be in use. */
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include "base/text.h"
 #include "state/mount_record.h"
 
+#define TRIES 10             /* a tidying call looks once at each file */
 #define FORMER_FILES_MS 2000 /* so long processes are looked at: a container may have very many */
 
 void mount_record_removed_id(const struct mount_record *record, char *ret_id)
@@ -24,6 +26,7 @@ static int write_left(const struct state *state, const struct mount_record *reco
         char keys[USE_KEYS_SIZE];
         char name[NAME_MAX + 1];
         struct error ignored;
+        int tries = TRIES;
         int r;
 
         if (mount_record_read(state, id, &left, &ignored) == 0)
@@ -37,9 +40,13 @@ static int write_left(const struct state *state, const struct mount_record *reco
         left.replaces_uses[0] = '\0';
         left.replaces_raw = 0;
         left.replaces_raw_source = 0;
-        if ((r = mount_record_write(state, &left, error)) < 0)
+        /* its lock is not held: another call may take the temporary file for what a killed one left */
+        do
+                r = mount_record_write(state, &left, error);
+        while (r == -ENOENT && --tries > 0);
+        if (r < 0)
                 return r;
-        /* its lock is not held: what a repair of the index dropped meanwhile, because there was no record yet */
+        /* likewise, what a repair of the index dropped meanwhile, because there was no record yet */
         (void)snprintf(name, sizeof name, "%s" RECORD_SUFFIX, id);
         mount_record_keys(&left, keys);
         return use_index_add(state, keys, USE_HOLDER_MOUNT, name, error);
