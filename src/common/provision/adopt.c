@@ -26,6 +26,7 @@ static int check_free(const struct provision_call *call, const struct pool *pool
 int adopt_disk(struct provision_call *call, const char *id, struct provision_record *ret_record, struct error *error)
 {
         char owner[PROVISION_NAME_MAX];
+        struct error ignored;
         struct pool_item item;
         int r;
 
@@ -68,7 +69,10 @@ int adopt_disk(struct provision_call *call, const char *id, struct provision_rec
         ret_record->lifecycle = PROVISION_CREATED;
         if ((r = provision_record_write(&call->state, ret_record, FILE_DURABLE, error)) < 0)
                 return r;
-        return released_disks_remove(&call->state, item.identity, error);
+        /* an entry that stays does no harm: the disk has an owner */
+        if (released_disks_remove(&call->state, item.identity, &ignored) < 0)
+                log_say("%s stays in the list of disks to choose again: %s", id, error_why(&ignored));
+        return 0;
 }
 
 struct match {
