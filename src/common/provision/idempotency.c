@@ -74,7 +74,7 @@ static void forget_old(const struct state *state)
         (void)file_replace(state->dir_fd, LOOKED, "", 0, FILE_PLAIN); /* else the next call looks, too */
         list = state_list(state);
         while (list != NULL && (entry = readdir(list)) != NULL)
-                if (text_ends(entry->d_name, SUFFIX) &&
+                if ((text_ends(entry->d_name, SUFFIX) || text_ends(entry->d_name, SUFFIX ".tmp")) &&
                     fstatat(state->dir_fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
                     st.st_mtime + KEPT_SECONDS < now.tv_sec)
                         (void)unlinkat(state->dir_fd, entry->d_name, 0); /* else next time */
