@@ -25,6 +25,8 @@ teardown() {
         remap_bed ext4
         local before
         before=$(remap_processes)
+        helper mount-list '{}'
+        [[ $'\n'$before$'\n' == *$'\n'"$(json_field .mounts[0].remap.pid)"$'\n'* ]]
         install_again
         helper remap-upgrade '{"dryRun": true}'
         assert_success
@@ -39,6 +41,8 @@ teardown() {
         # shellcheck disable=SC2086
         wait_until 10 processes_are_gone $before
         in_container touch /ext4/after
+        helper mount-list '{}'
+        assert_field '.mounts[0].remap | tojson' '{"running":true}'     # not a process that is gone
         helper remap-upgrade
         assert_success
         assert_field '.mounts[0].program' current

@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "inject/reply.h"
 
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/fd.h"
+#include "base/file.h"
 #include "base/reply.h"
 #include "base/schema.h"
 #include "base/text.h"
+#include "daemon/keeper.h"
+#include "process/proc.h"
 
 #define SWITCHES (REPLIES_SWITCH | REPLIES_BATCH)
 
@@ -152,9 +160,28 @@ static json_t *nfs_object(const struct mount_record *record)
         return members_end(&members);
 }
 
+/* Whether the process that is recorded still is the daemon's, by its lock: after an upgrade, or a kill, it is another. */
+static bool is_of_daemon(const struct mount_record *record)
+{
+        cleanup_close int proc_fd = record->remap_pid > 0 ? proc_open(record->remap_pid) : -EBADF;
+        char link[PATH_MAX];
+        char number[32];
+        char text[1024];
+        ssize_t n = proc_fd < 0 ? -1 : readlinkat(proc_fd, "fd/6", link, sizeof link - 1);
+
+        link[n > 0 ? n : 0] = '\0';
+        /* what fdinfo has of other files may be waited for (mount/open_files.c) */
+        if (!text_ends(link, "/.lock") || file_read(proc_fd, "fdinfo/6", text, sizeof text) < 0)
+                return false;
+        (void)snprintf(number, sizeof number, " %lld ", (long long)state_lock_offset(record->remap_key));
+        return strstr(text, number) != NULL;
+}
+_Static_assert(FD_LOCK == 6, "the paths here");
+
 /* clang-format off */
 #define REMAP(X) \
-        X("pid", ALL, ALL, json_integer((json_int_t)record->remap_pid), KEY_COUNT, .help = "the remap daemon's process") \
+        X("pid", ALL, 0, runs && is_of_daemon(record) ? json_integer((json_int_t)record->remap_pid) : NULL, \
+          KEY_COUNT, .help = "the remap daemon's process, unless another has taken its place") \
         X("running", ALL, ALL, json_boolean(runs), KEY_BOOLEAN, .help = "whether it runs")
 /* clang-format on */
 

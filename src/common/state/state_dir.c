@@ -132,9 +132,14 @@ static int open_locks(struct state *state)
         return state->lock_fd;
 }
 
+off_t state_lock_offset(uint64_t key)
+{
+        return (off_t)(key >> 2);
+}
+
 static struct flock range_of(uint64_t key)
 {
-        return (struct flock){ .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)(key >> 2), .l_len = 1 };
+        return (struct flock){ .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = state_lock_offset(key), .l_len = 1 };
 }
 
 bool state_try_lock(struct state *state, uint64_t key)

@@ -52,6 +52,9 @@ bool state_try_lock(struct state *state, uint64_t key);
 /* state_is_free() - whether no other process holds it; false also after an error. */
 bool state_is_free(struct state *state, uint64_t key);
 
+/* state_lock_offset() - which byte of the file of the locks it is. */
+off_t state_lock_offset(uint64_t key);
+
 /* state_lock_file() - the file of the locks: st_dev and st_ino say which. Returns 0 or negative errno; ENOENT: no lock yet. */
 int state_lock_file(const struct state *state, struct stat *ret_st);
 
