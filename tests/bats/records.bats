@@ -515,6 +515,32 @@ calls_in_log() {
         awk -v names="^($1)\$" '$3 ~ names { print $3 ":" ++n[$3] }' "$BATS_TEST_TMPDIR/log"
 }
 
+# sets_aside_while_mounted CALL [--where A=VALUE]: a damaged record, which mount-list is about to set aside at that call when mount-bind does so,
+# and writes another.
+sets_aside_while_mounted() {
+        start_container plain
+        helper mount-bind "$(request "$OLD" '"id": "mine"')"
+        assert_success
+        in_container umount /t1
+        echo torn >"$STATE_DIR/mounts/mine.json"
+        stopped_at "$@" "$(program mount-list)" '{}'
+        meanwhile "$STATE_DIR/mounts/.lock" "$(program mount-bind)" "$(request "$NEW" '"id": "mine"')"
+        resumed
+        wait_until 20 process_is_gone "$BACKGROUND_PID"
+        is "$(jq -r .status "$STOPPED" "$MEANWHILE" | paste -sd' ')" "Success Success"
+        helper mount-list '{}'
+        assert_field '[.mounts[] | .id, .state] | join(" ")' "mine present"
+        is "$(<"$STATE_DIR/mounts/mine.json.bad")" torn
+}
+
+@test "a record that is written while another call sets the damaged one aside stays" {
+        sets_aside_while_mounted renameat
+}
+
+@test "a record that is written before another call can set the damaged one aside stays" {
+        sets_aside_while_mounted fcntl --where 2=37 # F_OFD_SETLK
+}
+
 # bats test_tags=sweep
 @test "a record whose opening or reading fails is not damaged, and no mount is taken for removed" {
         start_container plain

@@ -97,8 +97,8 @@ static void set_aside(const struct state *state, const char *file)
 {
         char aside[STATE_ASIDE_SIZE];
 
-        state_set_aside(state, file, aside);
-        log_say("the record %s is damaged, or not this volume's; it was renamed to %s", file, aside);
+        if (record_set_aside(state, &provision_record_table, file, aside))
+                log_say("the record %s is damaged, or not this volume's; it was renamed to %s", file, aside);
 }
 
 /*

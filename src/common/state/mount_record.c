@@ -232,9 +232,11 @@ static int set_aside(const struct state *state, const char *file, const char *id
 {
         char aside[STATE_ASIDE_SIZE];
 
-        state_set_aside(state, file, aside);
+        if (record_set_aside(state, &mount_record_table, file, aside))
+                return fail_because(error, EBADMSG, OPERATION_READ_RECORD, id,
+                                    "the record is damaged, or not a mount record; it was renamed to %s", aside);
         return fail_because(error, EBADMSG, OPERATION_READ_RECORD, id,
-                            "the record is damaged, or not a mount record; it was renamed to %s", aside);
+                            "the record was damaged, or not a mount record, and another call replaces it");
 }
 
 int mount_record_open(const char *state_dir, bool create, struct state *ret_state, struct error *error)

@@ -151,6 +151,16 @@ static int fail_open(const struct state *state, const char *file, int errnum, st
                        : fail(error, errnum, "open", file);
 }
 
+/* The file that was read last, if it is; 0: it is not, or is no regular file. Kept for record_set_aside(). */
+static ino_t damaged;
+
+static void note_damaged(int fd)
+{
+        struct stat st;
+
+        damaged = fd >= 0 && fstatat(fd, "", &st, AT_EMPTY_PATH) == 0 ? st.st_ino : 0;
+}
+
 /* Only a file that was read to its end can be damaged: any other failure to read it says nothing about it. */
 int record_read(const struct state *state, const struct record_table *table, const char *file, void *ret_record,
                 struct error *error)
@@ -160,6 +170,7 @@ int record_read(const struct state *state, const struct record_table *table, con
         const json_t *version;
         int r = fd < 0 ? fail_open(state, file, errno, error) : 0;
 
+        damaged = 0;
         if (!table->flat || r == 0 || r == -EBADMSG)
                 (void)memset(ret_record, 0, table->size);
         if (r < 0 && r != -EBADMSG)
@@ -186,6 +197,7 @@ int record_read(const struct state *state, const struct record_table *table, con
         record_release(table, ret_record);
         if (r == -ENOMEM)
                 return fail(error, ENOMEM, OPERATION_READ_RECORD, file);
+        note_damaged(fd);
         return fail_because(error, EBADMSG, OPERATION_READ_RECORD, file, "the record %s is damaged, or of another type",
                             file);
 }
@@ -328,6 +340,27 @@ uint64_t record_lock_key(const struct record_table *table, const char *file)
         const char *variant = table->variant != '\0' ? memchr(file, table->variant, length) : NULL;
 
         return hash_bytes(HASH_SEED, file, variant != NULL ? (size_t)(variant - file) : length);
+}
+
+static bool is_as_read(const struct state *state, const char *file)
+{
+        struct stat st;
+
+        return damaged == 0 || (fstatat(state->dir_fd, file, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_ino == damaged);
+}
+
+bool record_set_aside(const struct state *state, const struct record_table *table, const char *file, char *ret_aside)
+{
+        const uint64_t key = record_lock_key(table, file);
+        struct state own = { .dir_fd = state->dir_fd, .lock_fd = -EBADF };
+        bool locked = state_try_lock(&own, key) || /* or the caller holds it */
+                      (state->lock_fd >= 0 && state_is_free((struct state *)state, key));
+        bool renamed = locked && is_as_read(state, file);
+
+        if (renamed)
+                state_set_aside(state, file, ret_aside);
+        fd_close(&own.lock_fd); /* its lock ends */
+        return renamed;
 }
 
 void record_tidy_file(struct state *state, const struct record_table *table, const char *file)

@@ -195,8 +195,8 @@ static void set_file_aside(const struct state *state, const char *file)
 {
         char aside[STATE_ASIDE_SIZE];
 
-        state_set_aside(state, file, aside);
-        log_say("the record %s is damaged, or not this volume's; it was renamed to %s", file, aside);
+        if (record_set_aside(state, &volume_record_table, file, aside))
+                log_say("the record %s is damaged, or not this volume's; it was renamed to %s", file, aside);
 }
 
 /* One file. One that is damaged, or of another volume, is renamed and counts as absent. */
