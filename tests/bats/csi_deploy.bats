@@ -206,6 +206,7 @@ maintained() {
         mkdir -p "$BATS_TEST_TMPDIR"/{etc,run}/systemd/system "$BATS_TEST_TMPDIR/path"
         printf '#!/bin/sh\necho "$*" >>"%s"\n' "$BATS_TEST_TMPDIR/systemctl" >"$BATS_TEST_TMPDIR/path/systemctl"
         chmod +x "$BATS_TEST_TMPDIR/path/systemctl"
+        ln -sf systemctl "$BATS_TEST_TMPDIR/path/deb-systemd-invoke" # which asks policy-rc.d first
         : >"$BATS_TEST_TMPDIR/systemctl"
         # shellcheck disable=SC2016 # expanded by that shell
         PATH=$BATS_TEST_TMPDIR/path:$PATH unshare -m sh -ec 'mount --bind "$1/etc" /etc && mount --bind "$1/run" /run && shift && exec sh "$@"' sh \
@@ -214,10 +215,13 @@ maintained() {
 }
 
 @test "the package's service is stopped, the registration first, and disabled when the package is removed" {
+        local wants=$BATS_TEST_TMPDIR/etc/systemd/system/sockets.target.wants
+        mkdir -p "$wants"
+        ln -s /lib/systemd/system/flexgraft-csi.socket /lib/systemd/system/flexgraft-csi-registration.socket /lib/systemd/system/other.socket "$wants"
         maintained prerm remove
         is "$calls" "stop flexgraft-csi-registration.socket
-stop flexgraft-csi.socket flexgraft-csi.service
---quiet disable flexgraft-csi.socket flexgraft-csi-registration.socket"
+stop flexgraft-csi.socket flexgraft-csi.service"
+        is "$(ls "$wants")" other.socket
         maintained prerm upgrade 0.2.0
         is "$calls" ""
 }
