@@ -168,12 +168,12 @@ check_kernel_filesystems() {
         check_kernel_filesystems plain-nouserns
 }
 
-# silent_fuse [--read]
+# silent_fuse [--read [DIR]]: on /tmp/fuse
 silent_fuse() {
-        local namespaces=(--mount --pid)
+        local namespaces=(--mount --pid) dir=${2:-/tmp/fuse}
         [[ $CONTAINER_KIND == *nouserns* ]] || namespaces+=(--user)
-        in_container mkdir -p /tmp/fuse
-        background_ready nsenter --target "$CONTAINER_PID" "${namespaces[@]}" -- /bin/silent-fuse /tmp/fuse "$@"
+        in_container mkdir -p "$dir"
+        background_ready nsenter --target "$CONTAINER_PID" "${namespaces[@]}" -- /bin/silent-fuse "$dir" ${1:+"$1"}
 }
 
 # fails_in_time REQUEST [ERRNO]
@@ -231,6 +231,30 @@ fails_in_time() {
         assert_field '.mounts[0].state' covered
         not_hung helper mount-remove "{\"container\": $CONTAINER_PID, \"target\": \"/tmp/fuse\", \"timeoutSeconds\": 2}"
         assert_failure
+        stop_container
+        wait_until 5 assert_no_helper_processes
+}
+
+# replies_to_the_end PROGRAM ARG...: a reader of its reply and of its errors comes to their end, also where a process is left that hangs.
+replies_to_the_end() {
+        local program=$1
+        shift
+        { "$program" "$@" 2>&1 3>&- || :; } | timeout 90 cat >"$BATS_TEST_TMPDIR/read"
+        output=$(<"$BATS_TEST_TMPDIR/read")
+}
+
+@test "a process that hangs in a container keeps open neither the pipe of a reply nor the file of metrics" {
+        start_container plain-nouserns
+        in_container mkdir -p /tmp/fuse/x
+        helper mount-bind "$(bind_request /tmp/fuse/x)"
+        assert_success
+        silent_fuse --read
+        replies_to_the_end "$FLEXGRAFT_BIN/mount-list" '{"timeoutSeconds": 2}'
+        is "$(jq -c '.mounts[].state' <<<"$output")" '"unknown"'
+        run -1 assert_no_helper_processes
+        PATH=$FLEXGRAFT_BIN:$PATH replies_to_the_end "$FLEXGRAFT_REPO/scripts/flexgraft-metrics" --output "$BATS_TEST_TMPDIR/flexgraft.prom"
+        is "$output" ''
+        grep -q '^flexgraft_metrics_failed{program="mount-list"} 0$' "$BATS_TEST_TMPDIR/flexgraft.prom"
         stop_container
         wait_until 5 assert_no_helper_processes
 }

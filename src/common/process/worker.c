@@ -130,9 +130,23 @@ static int conclude(const struct job *job, const siginfo_t *end, struct error *e
         return fail_because(error, ECANCELED, OPERATION_WAIT, "a worker", "the worker ended without an answer");
 }
 
-static void close_given(void)
+/*
+ * A child that hangs shares the descriptors, and so would keep a pipe open that the reader of this program's reply reads
+ * to its end, and the lock that it was given.
+ */
+static void close_callers(void)
 {
-        (void)close(WORKER_GIVEN_FD); /* whatever it is: this process ends */
+        for (int fd = STDIN_FILENO; fd <= WORKER_GIVEN_FD; fd++)
+                (void)close(fd); /* whatever it is: this process ends */
+}
+
+/* A worker that has ended may have left one apart, which hangs. */
+static void close_callers_at_exit(void)
+{
+        static bool closes;
+
+        if (!closes)
+                closes = atexit(close_callers) == 0; /* there is room for it */
 }
 
 static int run(struct job *job, int64_t deadline_ms, struct error *error)
@@ -154,12 +168,11 @@ static int run(struct job *job, int64_t deadline_ms, struct error *error)
         in_time = wait_until(pidfd, deadline_ms);
         if (!in_time) {
                 (void)syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0); /* fails if it has just ended */
-                if (!wait_until(pidfd, clock_now_ms() + GRACE_MS)) {
-                        if (!job->without_fds)
-                                (void)atexit(close_given); /* there is room for it */
+                if (!job->without_fds)
+                        close_callers_at_exit();
+                if (!wait_until(pidfd, clock_now_ms() + GRACE_MS))
                         return fail(error, ETIMEDOUT, OPERATION_WAIT,
                                     "a hanging system call"); /* the child and its stack stay */
-                }
         }
         while (waitid(P_PIDFD, (id_t)pidfd, &end, WEXITED) < 0 && errno == EINTR)
                 ;

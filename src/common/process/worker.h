@@ -25,8 +25,9 @@ typedef int worker_function(void *argument, struct error *error);
 void worker_dies_with_parent(int parent_pid);
 
 /*
- * The descriptor by which whoever starts a program may give it a lock to hold as long as it runs. A program that leaves a
- * hanging child, which shares it, closes it at exit: the next one may go on.
+ * The descriptor by which whoever starts a program may give it a lock to hold as long as it runs. A program that may leave a
+ * hanging child, which shares it, closes it and the standard files at exit: the next one, and a reader of its pipe, may go
+ * on.
  */
 #define WORKER_GIVEN_FD 3
 
