@@ -168,12 +168,12 @@ check_kernel_filesystems() {
         check_kernel_filesystems plain-nouserns
 }
 
-# silent_fuse [--read [DIR]]: on /tmp/fuse
+# silent_fuse [OPTION...]
 silent_fuse() {
-        local namespaces=(--mount --pid) dir=${2:-/tmp/fuse}
+        local namespaces=(--mount --pid)
         [[ $CONTAINER_KIND == *nouserns* ]] || namespaces+=(--user)
-        in_container mkdir -p "$dir"
-        background_ready nsenter --target "$CONTAINER_PID" "${namespaces[@]}" -- /bin/silent-fuse "$dir" ${1:+"$1"}
+        in_container mkdir -p /tmp/fuse
+        background_ready nsenter --target "$CONTAINER_PID" "${namespaces[@]}" -- /bin/silent-fuse /tmp/fuse "$@"
 }
 
 # fails_in_time REQUEST [ERRNO]
@@ -257,6 +257,25 @@ replies_to_the_end() {
         grep -q '^flexgraft_metrics_failed{program="mount-list"} 0$' "$BATS_TEST_TMPDIR/flexgraft.prom"
         stop_container
         wait_until 5 assert_no_helper_processes
+}
+
+@test "a process apart that hangs does not keep the lock that its program was given" {
+        local lock fuse=$BATS_TEST_TMPDIR/fuse server
+        mkdir "$fuse"
+        background_ready "$FLEXGRAFT_TOOLS/silent-fuse" "$fuse" --silent-to statfs
+        server=$BACKGROUND_PID
+        start_container plain
+        exec {lock}>"$BATS_TEST_TMPDIR/lock"
+        flock --nonblock "$lock"
+        "$FLEXGRAFT_BIN/mount-overlay" "{\"container\": $CONTAINER_PID, \"lower\": [\"$fuse\", \"$SOURCE\"], \"target\": \"/data\",
+                \"ids\": \"host\", \"timeoutSeconds\": 2}" >"$BATS_TEST_TMPDIR/reply" 3>&"$lock" {lock}>&- || :
+        is "$(jq -r .error.errno "$BATS_TEST_TMPDIR/reply")" ETIMEDOUT
+        exec {lock}>&-
+        run -1 assert_no_helper_processes
+        flock --nonblock "$BATS_TEST_TMPDIR/lock" true
+        end_process "$server"
+        wait_until 5 assert_no_helper_processes
+        umount "$fuse"
 }
 
 @test "a source on the node that is silent ends with the time limit" {

@@ -32,6 +32,9 @@ struct questions {
         struct container container;
         int r; /* of mount_record_reach() */
         struct error error;
+        int64_t since_ms;                 /* it is asked */
+        bool put_off;                     /* what is left to ask of it, until the others have been asked */
+        bool last_round;                  /* in which that is asked */
         const struct listing_entry *hung; /* the last one that did */
 };
 
@@ -55,33 +58,51 @@ static void reach(struct questions *questions, const struct listing_entry *entry
         questions->container = (struct container)CONTAINER_NONE;
         unpack(entry, &questions->record);
         questions->any = true;
+        questions->since_ms = clock_now_ms();
+        questions->put_off = false;
         questions->r = mount_record_reach(record, questions->boot_id, &questions->container, &questions->error);
 }
 
 static void put_problem(struct listing_entry *entry, const struct error *error)
 {
         (void)snprintf(entry->problem, sizeof entry->problem, "%s: %.320s", error->operation, error_why(error));
+        entry->asked = true;
+}
+
+/* So that some time is left for the last. */
+static void halve_share(struct ask *ask)
+{
+        ask->share_ms = ask->share_ms > SHARE_LEAST_MS * 2 ? ask->share_ms / 2 : SHARE_LEAST_MS;
+}
+
+/* A container whose answers come in time, but late, does not take the others' time: what is left of it comes last. */
+static bool is_put_off(struct ask *ask)
+{
+        struct questions *questions = ask->argument;
+
+        if (questions->last_round)
+                return false;
+        if (!questions->put_off && clock_now_ms() - questions->since_ms > ask->share_ms / 2) {
+                questions->put_off = true;
+                halve_share(ask);
+        }
+        return questions->put_off;
 }
 
 /* Whether this entry's mount is still at its mount point. With the container its mounts are gone. */
-static void ask_entry(struct ask *ask, size_t index)
+static void look_at(const struct questions *questions, const struct mount_record *record, struct listing_entry *entry)
 {
-        static struct mount_record record;
-        struct questions *questions = ask->argument;
-        struct listing_entry *entry = &questions->listing->entries[index];
         struct error error;
         struct statfs fs;
         int r;
 
-        unpack(entry, &record);
-        reach(questions, entry, &record);
         if (questions->r == -ESRCH)
                 return;
         if (questions->r < 0) {
                 put_problem(entry, &questions->error);
                 return;
         }
-        r = in_container_find_statfs(&questions->container, record.mount_point, &record.identity, &entry->placement,
+        r = in_container_find_statfs(&questions->container, record->mount_point, &record->identity, &entry->placement,
                                      &fs, &error);
         if (r < 0)
                 put_problem(entry, &error);
@@ -90,6 +111,22 @@ static void ask_entry(struct ask *ask, size_t index)
         entry->known = true;
         entry->flags = (unsigned long)fs.f_flags;
         fs_usage_of(&fs, &entry->usage);
+}
+
+static void ask_entry(struct ask *ask, size_t index)
+{
+        static struct mount_record record;
+        struct questions *questions = ask->argument;
+        struct listing_entry *entry = &questions->listing->entries[index];
+
+        if (entry->asked)
+                return;
+        unpack(entry, &record);
+        reach(questions, entry, &record);
+        if (is_put_off(ask))
+                return;
+        look_at(questions, &record, entry);
+        entry->asked = true;
 }
 
 static bool are_of_same(const struct listing_entry *one, const struct listing_entry *other)
@@ -103,7 +140,7 @@ static bool are_of_same(const struct listing_entry *one, const struct listing_en
 
 /*
  * One that hangs loses only its own answer; a second one of the same container those of all that follow there. Each has half
- * of the time of the one before, so that some is left for the last.
+ * of the time of the one before.
  */
 static void give_up(struct ask *ask, size_t index, const struct error *error)
 {
@@ -118,7 +155,7 @@ static void give_up(struct ask *ask, size_t index, const struct error *error)
         put_problem(&entries[index], error);
         while (again && ask->next + 1 < ask->count && are_of_same(questions->hung, &entries[ask->next + 1]))
                 put_problem(&entries[++ask->next], error);
-        ask->share_ms = ask->share_ms > SHARE_LEAST_MS * 2 ? ask->share_ms / 2 : SHARE_LEAST_MS;
+        halve_share(ask);
 }
 
 static void ask_kernel(struct listing *listing, const char *boot_id, int64_t deadline_ms, int64_t share_ms)
@@ -134,8 +171,13 @@ static void ask_kernel(struct listing *listing, const char *boot_id, int64_t dea
 
         questions = (struct questions){ .listing = listing, .boot_id = boot_id, .container = CONTAINER_NONE };
         (void)fail_because(&late, ETIMEDOUT, OPERATION_WAIT, "mounts", "there was no time to look at it");
-        for (size_t i = ask_all(&ask); i < listing->count; i++)
-                put_problem(&listing->entries[i], &late);
+        (void)ask_all(&ask);
+        questions.last_round = true;
+        if (ask.share_ms < share_ms) /* one was put off, or hung */
+                (void)ask_all(&ask);
+        for (size_t i = 0; i < listing->count; i++)
+                if (!listing->entries[i].asked)
+                        put_problem(&listing->entries[i], &late);
         /* the last container stays open: with it its mounts can go, and the close of one that does not answer hangs */
 }
 

@@ -23,6 +23,7 @@ struct listing_entry {
         pid_t pid;    /* these of its record */
         const char *container_id;
         const char *target;
+        bool asked; /* the kernel was asked of it, or gave no answer */
         enum placement placement;
         bool wanted;                    /* whenever the container runs ("persist") */
         const char *wishes;             /* in packed: the file of what is wanted in its container (state/wish); "" */
