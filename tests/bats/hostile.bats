@@ -259,6 +259,30 @@ replies_to_the_end() {
         wait_until 5 assert_no_helper_processes
 }
 
+@test "a silent FUSE below a container's overlay holds one process of mount-list, not one of each call" {
+        local i
+        start_container plain
+        in_container mkdir -p /tmp/o/x /tmp/empty
+        helper mount-bind "$(bind_request /tmp/o/x)"
+        assert_success
+        helper mount-bind "$(bind_request /data)"
+        assert_success
+        silent_fuse --silent-to lookup
+        in_container mount -t overlay -o lowerdir=/tmp/fuse:/tmp/empty overlay /tmp/o
+        for i in 1 2 3; do
+                not_hung helper mount-list '{"timeoutSeconds": 2}'
+                assert_success
+                assert_field '.mounts[] | select(.target == "/tmp/o/x") | .state' unknown
+                assert_field '.mounts[] | select(.target == "/data") | .state' present
+        done
+        is "$(pgrep -fc "^$FLEXGRAFT_BIN/mount-list")" 1 "processes that hang"
+        shows 'an earlier call still waits for it'
+        pkill -KILL -P "$BACKGROUND_PID"                # the server, which nsenter has started
+        wait_until 5 assert_no_helper_processes
+        helper mount-list '{}'
+        assert_field '.mounts[] | select(.target == "/tmp/o/x") | .state' covered
+}
+
 @test "a process apart that hangs does not keep the lock that its program was given" {
         local lock fuse=$BATS_TEST_TMPDIR/fuse server
         mkdir "$fuse"

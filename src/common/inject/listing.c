@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "mount/in_container.h"
@@ -25,6 +26,7 @@
 /* What the kernel is asked: of one entry after the other, which are in the order of their containers. */
 struct questions {
         struct listing *listing;
+        struct state *state;
         const char *boot_id;
         /* the container that is asked */
         struct mount_record record; /* of an entry of this container */
@@ -32,6 +34,7 @@ struct questions {
         struct container container;
         int r; /* of mount_record_reach() */
         struct error error;
+        struct error silent;              /* of an earlier call */
         int64_t since_ms;                 /* it is asked */
         bool put_off;                     /* what is left to ask of it, until the others have been asked */
         bool last_round;                  /* in which that is asked */
@@ -113,6 +116,15 @@ static void look_at(const struct questions *questions, const struct mount_record
         fs_usage_of(&fs, &entry->usage);
 }
 
+/*
+ * The lock of a question to which there was no answer, as long as its worker hangs. A FUSE filesystem can hold it although
+ * it was killed (docs/KERNEL.md#targets-in-a-container); no other one is to hang there for each call.
+ */
+static uint64_t silence_key(const struct listing_entry *entry)
+{
+        return hash_bytes(mount_record_key(record_flat_text(&mount_record_table, entry->packed, "id")), "silent", 6);
+}
+
 static void ask_entry(struct ask *ask, size_t index)
 {
         static struct mount_record record;
@@ -125,7 +137,10 @@ static void ask_entry(struct ask *ask, size_t index)
         reach(questions, entry, &record);
         if (is_put_off(ask))
                 return;
-        look_at(questions, &record, entry);
+        if (state_is_held(questions->state, silence_key(entry)))
+                put_problem(entry, &questions->silent);
+        else
+                look_at(questions, &record, entry);
         entry->asked = true;
 }
 
@@ -153,12 +168,14 @@ static void give_up(struct ask *ask, size_t index, const struct error *error)
                 (struct container)CONTAINER_NONE; /* a worker that was killed may have been at work on it */
         questions->any = false;
         put_problem(&entries[index], error);
+        (void)state_try_lock_for_ever(questions->state, silence_key(&entries[index]));
         while (again && ask->next + 1 < ask->count && are_of_same(questions->hung, &entries[ask->next + 1]))
                 put_problem(&entries[++ask->next], error);
         halve_share(ask);
 }
 
-static void ask_kernel(struct listing *listing, const char *boot_id, int64_t deadline_ms, int64_t share_ms)
+static void ask_kernel(struct listing *listing, struct state *state, const char *boot_id, int64_t deadline_ms,
+                       int64_t share_ms)
 {
         static struct questions questions;
         struct ask ask = { .count = listing->count,
@@ -169,7 +186,10 @@ static void ask_kernel(struct listing *listing, const char *boot_id, int64_t dea
                            .deadline_ms = deadline_ms };
         struct error late;
 
-        questions = (struct questions){ .listing = listing, .boot_id = boot_id, .container = CONTAINER_NONE };
+        questions = (struct questions){
+                .listing = listing, .state = state, .boot_id = boot_id, .container = CONTAINER_NONE
+        };
+        (void)fail_because(&questions.silent, EBUSY, OPERATION_WAIT, "mounts", "an earlier call still waits for it");
         (void)fail_because(&late, ETIMEDOUT, OPERATION_WAIT, "mounts", "there was no time to look at it");
         (void)ask_all(&ask);
         questions.last_round = true;
@@ -408,7 +428,7 @@ int listing_make(struct listing *ret_listing, const struct request *request, str
         if (r < 0)
                 return r;
         sort(ret_listing);
-        ask_kernel(ret_listing, boot_id, deadline_ms, share_ms);
+        ask_kernel(ret_listing, &state, boot_id, deadline_ms, share_ms);
         r = compare_wishes(&collection, state_dir, error);
         sort(ret_listing);
         return r;

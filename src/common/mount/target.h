@@ -4,8 +4,9 @@
  *
  * The container's root may be hostile and changes its tree while we look: every path is resolved by the kernel beneath
  * the root's descriptor (openat2, RESOLVE_IN_ROOT, no magic links), opened once, and used by descriptor from then on.
- * We stay in the node's user namespace, so a FUSE filesystem of the container cannot make us wait: the kernel answers
- * EACCES (docs/KERNEL.md#targets-in-a-container).
+ * We stay in the node's user namespace, so a FUSE filesystem of the container gives EACCES at once; but not below an
+ * overlay, nor of a container without a user namespace, where it can hold even a process that was killed
+ * (docs/KERNEL.md#targets-in-a-container). So this runs in a worker.
  */
 #ifndef FLEXGRAFT_MOUNT_TARGET_H
 #define FLEXGRAFT_MOUNT_TARGET_H

@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/interrupt.h"
 #include "base/text.h"
+#include "process/worker.h"
 
 #define LOCK_FILE ".lock"
 
@@ -174,11 +175,28 @@ void state_unlock(struct state *state, uint64_t key)
         (void)fcntl(state->lock_fd, F_OFD_SETLK, &range); /* cannot fail for what is locked */
 }
 
-bool state_is_free(struct state *state, uint64_t key)
+bool state_try_lock_for_ever(struct state *state, uint64_t key)
+{
+        /* a lock is that of the open file: the copy, which is never closed, keeps it */
+        return state_try_lock(state, key) && fcntl(state->lock_fd, F_DUPFD_CLOEXEC, WORKER_GIVEN_FD + 1) >= 0;
+}
+
+/* The type of lock that another process has there; -1: unknown. */
+static int type_held(struct state *state, uint64_t key)
 {
         struct flock range = range_of(key);
 
-        return open_locks(state) >= 0 && fcntl(state->lock_fd, F_OFD_GETLK, &range) == 0 && range.l_type == F_UNLCK;
+        return open_locks(state) >= 0 && fcntl(state->lock_fd, F_OFD_GETLK, &range) == 0 ? range.l_type : -1;
+}
+
+bool state_is_held(struct state *state, uint64_t key)
+{
+        return type_held(state, key) == F_WRLCK;
+}
+
+bool state_is_free(struct state *state, uint64_t key)
+{
+        return type_held(state, key) == F_UNLCK;
 }
 
 int state_lock_file(const struct state *state, struct stat *ret_st)

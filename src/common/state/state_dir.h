@@ -49,6 +49,15 @@ void state_unlock(struct state *state, uint64_t key);
 /* state_try_lock() - the same without waiting; false: another process holds it, or there was an error. */
 bool state_try_lock(struct state *state, uint64_t key);
 
+/*
+ * state_try_lock_for_ever() - the same, until the last process that shares this one's descriptors has ended: also one that
+ * hangs, and is left behind (process/worker.h).
+ */
+bool state_try_lock_for_ever(struct state *state, uint64_t key);
+
+/* state_is_held() - whether another process holds it; false also after an error. */
+bool state_is_held(struct state *state, uint64_t key);
+
 /* state_is_free() - whether no other process holds it; false also after an error. */
 bool state_is_free(struct state *state, uint64_t key);
 
