@@ -72,6 +72,32 @@ volume_of_root() {
         [[ -e $BATS_TEST_TMPDIR/volume/lock ]]
 }
 
+@test "nothing is removed where the container's root has no right to when the process that was named has just ended" {
+        local child remove worker
+        volume_of_root plain
+        touch "$BATS_TEST_TMPDIR/volume/lock" "$SOURCE/file"
+        SOURCE=$SOURCE/file
+        in_container mkdir /d
+        background nsenter --target "$CONTAINER_PID" --user --mount --pid --root -- /bin/sleep 1000000
+        wait_until 5 pgrep -P "$BACKGROUND_PID"
+        child=$(pgrep -P "$BACKGROUND_PID")
+        helper mount-bind "{\"container\": $child, \"source\": \"$SOURCE\", \"target\": \"/d/e/lock\"}"
+        assert_success
+        in_container sh -c 'umount /d/e/lock && rm /d/e/lock && mount --bind /volume /d/e'
+        # it has found the process, and waits for the record
+        background_ready "$FLEXGRAFT_TOOLS/hold-locks" "$STATE_DIR/mounts/.lock"
+        "$FLEXGRAFT_BIN/mount-remove" "{\"container\": $child, \"target\": \"/d/e/lock\"}" >"$BATS_TEST_TMPDIR/reply" 3>&- &
+        remove=$!
+        worker_waits() { worker=$(pgrep -P "$remove") && waits_for_lock "$worker"; }
+        wait_until 5 worker_waits
+        kill -KILL "$child"
+        wait_until 5 process_is_gone "$child"
+        end_process "$BACKGROUND_PID"
+        wait "$remove"
+        is "$(jq -r .status "$BATS_TEST_TMPDIR/reply")" Success
+        [[ -e $BATS_TEST_TMPDIR/volume/lock ]]
+}
+
 @test "a symlink that the container made is not followed as a source" {
         mkdir "$SOURCE/volume" "$SOURCE/secret"
         ln -s "$SOURCE/secret" "$SOURCE/volume/sub"

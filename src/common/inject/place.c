@@ -230,7 +230,7 @@ int place_undo(struct injection *injection, struct error *error)
         fd_close(&injection->target.fd);
         if (injection->recorded) {
                 r = target_unmake(injection->container, injection->record.mount_point, target->missing - target->made,
-                                  target->made, &left, error);
+                                  target->made, target, &left, error);
         }
         if (injection->kind->undo != NULL) {
                 struct error other;

@@ -260,7 +260,7 @@ int made_unmake(struct state *state, const struct container *container, const st
         static struct inheritance inheritance;
         struct error ignored; /* then the directories stay */
         unsigned left;
-        int r = target_unmake(container, record->mount_point, 0, record->made, &left, error);
+        int r = target_unmake(container, record->mount_point, 0, record->made, /* made= */ NULL, &left, error);
 
         *ret_busy = false;
         if (r < 0 || left == 0)

@@ -90,6 +90,8 @@ void target_init(struct target *target)
         target->base_fd = -EBADF;
         target->missing = 0;
         target->made = 0;
+        target->root_uid = 0;
+        target->root_gid = 0;
         target->directory = false;
         target->mount_root = false;
         target->mount = (struct mount_identity){};
@@ -273,12 +275,11 @@ int target_make(const struct container *container, struct target *target, bool d
 
         if (target->missing == 0)
                 return 0;
-        r = container_root_ids(container, &uid, &gid, error);
-        if (r < 0)
+        if ((r = container_root_ids(container, &uid, &gid, error)) < 0 ||
+            (r = privileges_file_owner(uid, gid, error)) < 0)
                 return r;
-        r = privileges_file_owner(uid, gid, error);
-        if (r < 0)
-                return r;
+        target->root_uid = uid;
+        target->root_gid = gid;
         /* as the container's root, with the node's capabilities, beneath descriptors only */
         r = make_components(container, target, directory, error);
         (void)privileges_file_owner(0, 0, &(struct error){}); /* back: cannot fail for our own ids */
@@ -316,16 +317,17 @@ static bool is_in_use(int errnum)
                errnum == ELOOP || errnum == EROFS || errnum == EPERM || errnum == EACCES;
 }
 
-/* Removes a path if it is an empty directory or file and no mount point: 0 gone, 1 in use, or negative errno. */
-static int remove_unused(const struct container *container, const char *path, struct error *error)
+/*
+ * Removes a path if it is an empty directory or file of the container's root, and no mount point: 0 gone, 1 in use, or
+ * negative errno. Which ids are the container's an ended process does not tell; those of its root are.
+ */
+static int remove_unused(const struct container *container, const char *path, uid_t uid, gid_t gid, struct error *error)
 {
         const char *name = last_components(path, 1);
         cleanup_close int dirfd = target_open_parent(container, path, &name, error);
         struct mount_seen seen;
         struct stat parent;
         struct stat st;
-        uid_t uid;
-        gid_t gid;
         int r;
 
         if (dirfd < 0)
@@ -340,38 +342,43 @@ static int remove_unused(const struct container *container, const char *path, st
                 return container_fail(container, -r, "statx", path, error);
         if (seen.root || !(S_ISDIR(st.st_mode) || (S_ISREG(st.st_mode) && st.st_size == 0)))
                 return 1;
-        r = container_root_ids(container, &uid, &gid, error);
-        if (r == 0 && fstat(dirfd, &parent) < 0)
-                r = container_fail(container, errno, "fstat", path, error);
-        if (r == 0)
-                r = container_may_change(container, parent.st_uid, parent.st_gid, error);
-        if (r == -EACCES || (r == 0 && st.st_uid != uid))
-                return 1;
-        if (r < 0 && r != -ESRCH) /* it has ended, with every process that could replace the path */
-                return r;
+        if (fstat(dirfd, &parent) < 0)
+                return container_fail(container, errno, "fstat", path, error);
+        r = container_may_change(container, parent.st_uid, parent.st_gid, error);
+        if (r == -ESRCH)
+                r = parent.st_uid == uid && parent.st_gid == gid ? 0 : -EACCES;
+        if (r < 0 || st.st_uid != uid)
+                return r == 0 || r == -EACCES ? 1 : r;
         if (unlinkat(dirfd, name, S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0) == 0 || errno == ENOENT)
                 return 0;
         return is_in_use(errno) ? 1 : container_fail(container, errno, "unlinkat", path, error);
 }
 
 int target_unmake(const struct container *container, const char *path, unsigned skip, unsigned count,
-                  unsigned *ret_left, struct error *error)
+                  const struct target *made, unsigned *ret_left, struct error *error)
 {
         char rest[PATH_MAX];
         uid_t uid;
         gid_t gid;
-        int r = 0;
+        int r;
 
         *ret_left = count;
         if (count == 0)
                 return 0;
-        /* as the container's root, for sticky directories; as the node's if the container has just ended */
-        if (container_root_ids(container, &uid, &gid, error) == 0)
-                (void)privileges_file_owner(uid, gid, error); /* the node's root can remove most, too */
+        r = container_root_ids(container, &uid, &gid, error);
+        if (r == -ESRCH && made == NULL)
+                return 0; /* other processes of the container may go on, and have replaced the path */
+        if (r == -ESRCH) {
+                uid = made->root_uid;
+                gid = made->root_gid;
+        } else if (r < 0)
+                return r;
+        /* as the container's root, for sticky directories; the node's root can remove most, too */
+        (void)privileges_file_owner(uid, gid, error);
         (void)text_copy(rest, sizeof rest, path);
         if (skip > 0)
                 rest[last_components(rest, skip) - rest - 1] = '\0';
-        while (*ret_left > 0 && (r = remove_unused(container, rest, error)) == 0) {
+        while (*ret_left > 0 && (r = remove_unused(container, rest, uid, gid, error)) == 0) {
                 *strrchr(rest, '/') = '\0';
                 (*ret_left)--;
         }

@@ -24,6 +24,8 @@ struct target {
         int base_fd;                 /* O_PATH on the deepest directory that is there, while something is missing */
         unsigned missing;            /* how many of the path's last components are not there */
         unsigned made;               /* how many of them, from the first on, target_make() made so far */
+        uid_t root_uid;              /* of the container's root, once something was made */
+        gid_t root_gid;              /* likewise */
         bool directory;              /* what is there; meaningless while something is missing */
         bool mount_root;             /* something is mounted exactly here */
         struct mount_identity mount; /* the mount that fd is on */
@@ -65,11 +67,12 @@ int target_make(const struct container *container, struct target *target, bool d
  * target_unmake() - take away count components of a path, from its end or from skip components before it, as far as
  * they are empty and unused. What the container put there meanwhile, or mounted there, stays.
  *
+ * Takes:   made, the target that this call made them for, or NULL: then they stay if the pinned process has ended.
  * Gives:   ret_left, how many of them are left, from the first on; also after an error.
  * Errors:  EIO, ENOMEM, ...; not an error: in use, read-only or protected.
  */
 int target_unmake(const struct container *container, const char *path, unsigned skip, unsigned count,
-                  unsigned *ret_left, struct error *error);
+                  const struct target *made, unsigned *ret_left, struct error *error);
 
 /* target_open_parent() - O_PATH on the directory of a resolved path's last component, and that component. */
 int target_open_parent(const struct container *container, const char *path, const char **ret_name, struct error *error);

@@ -467,7 +467,8 @@ static int unmake_source(struct injection *injection, struct error *error)
 
         if (injection->from == NULL || source->made == 0)
                 return 0;
-        return target_unmake(injection->from, source->path, source->missing - source->made, source->made, &left, error);
+        return target_unmake(injection->from, source->path, source->missing - source->made, source->made, source, &left,
+                             error);
 }
 
 static int check_policy(const struct request *request, const struct policy *policy, struct error *error)
