@@ -336,6 +336,22 @@ request() {
         [[ $(json_field .message) == *'mounted read-only'* ]]
 }
 
+@test "a directory of the target's path that becomes a link while the call is at work leads nowhere" {
+        local dir=$BATS_TEST_TMPDIR/dir
+        make_source tmpfs
+        serve "$BATS_TEST_TMPDIR/tmpfs" # skips where that cannot be
+        umount "$SERVED"
+        wait_until 10 process_is_gone "$KEEPER"
+        mkdir -p "$dir/a/served" "$dir/elsewhere/served"
+        SERVED=$dir/a/served
+        # if it is mounted, the daemon, which is watched too, would go on
+        at_syscall --timeout 60 --at fsmount --run "cd '$dir' && mv a b && ln -s elsewhere a" -- "$(program remap-mount)" "$(request false)"
+        is "$AT_REACHED" 1
+        is "$(umount "$dir/elsewhere/served" 2>&1)" "umount: $dir/elsewhere/served: not mounted."
+        assert_failure ELOOP
+        wait_until 10 assert_no_helper_processes
+}
+
 @test "ro, nosuid, noexec and nosymfollow of a directory's mount hold for the new one, too" {
         local options word
         make_source tmpfs

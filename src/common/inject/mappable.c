@@ -20,6 +20,7 @@
 #include "base/node_path.h"
 #include "base/reply.h"
 #include "base/schema.h"
+#include "base/syscalls.h"
 #include "base/text.h"
 #include "daemon/id_mappable.h"
 #include "inject/reply_failure.h"
@@ -251,6 +252,15 @@ static int clone_directory(const struct job *job, int source_fd, struct error *e
         return r < 0 ? r : detached_mount_clone(source_fd, job->source, /* recursive= */ false, error);
 }
 
+/* Once more, since what was mounted on it may be gone; its links are resolved, and by now there may be none. */
+static int place(const struct job *job, struct error *error)
+{
+        cleanup_close int fd = sys_openat2(AT_FDCWD, job->target, O_PATH, 0, RESOLVE_NO_SYMLINKS);
+
+        return fd < 0 ? fail(error, errno, "open", job->target)
+                      : on_node_place_at(job->mount_fd, fd, job->target, error);
+}
+
 /*
  * The attributes of a directory's mount hold for the new one, too; what a server has is no program of this node's users.
  * Nobody opens devices through either.
@@ -277,7 +287,7 @@ static int mount_it(struct job *job, int source_fd, struct error *error)
         job->mount_fd = id_mappable_serve(
                 (struct remap_source){ .mount_fd = source_mount, .name = job->source, .cache = job->request->cache },
                 attributes.set, job->state_dir, &key, error);
-        return job->mount_fd < 0 ? job->mount_fd : on_node_place(job->mount_fd, job->target, error);
+        return job->mount_fd < 0 ? job->mount_fd : place(job, error);
 }
 
 static int work(void *argument, struct error *error)

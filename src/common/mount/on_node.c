@@ -33,10 +33,14 @@ int on_node_place(int mount_fd, const char *dir, struct error *error)
 {
         /* not O_DIRECTORY, with which the kernel sets off an automount there and waits for it */
         cleanup_close int dir_fd = open(dir, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+
+        return dir_fd < 0 ? fail(error, errno, "open", dir) : on_node_place_at(mount_fd, dir_fd, dir, error);
+}
+
+int on_node_place_at(int mount_fd, int dir_fd, const char *dir, struct error *error)
+{
         struct mount_seen seen;
 
-        if (dir_fd < 0)
-                return fail(error, errno, "open", dir);
         if (mount_see(dir_fd, "", &seen) == 0 && !seen.directory)
                 return fail(error, ENOTDIR, "open", dir);
         if (move_mount(mount_fd, "", dir_fd, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)

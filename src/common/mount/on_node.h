@@ -17,6 +17,9 @@
  */
 int on_node_place(int mount_fd, const char *dir, struct error *error);
 
+/* on_node_place_at() - the same, where the directory is open (O_PATH, without O_DIRECTORY). */
+int on_node_place_at(int mount_fd, int dir_fd, const char *dir, struct error *error);
+
 /*
  * on_node_place_file() - put a mount of a file, as a device's node, on a file: an empty one, which is made if there is
  * none. Errors: ELOOP it is a link; EEXIST it is no empty file.
