@@ -109,9 +109,14 @@ static int name_users(struct error *error)
                 return -EBUSY;
         files = (struct open_files){};
         open_files_find_on(st.st_rdev, USERS_MAX, clock_now_ms() + USERS_MS, &files);
-        for (size_t i = 0; i < files.count && length < sizeof names; i++)
+        for (size_t i = 0; i < files.count && length < sizeof names; i++) {
+                char *command = files.processes[i].command; /* its own choice: it must not look like another process */
+
+                for (char *c = command; (c = strpbrk(c, "(),")) != NULL;)
+                        *c = '?';
                 length += (size_t)snprintf(names + length, sizeof names - length, "%s%d (%s)", i > 0 ? ", " : "",
-                                           files.processes[i].pid, files.processes[i].command);
+                                           files.processes[i].pid, command);
+        }
         if (files.count == 0)
                 return fail_because(
                         error, EBUSY, "delete volume", device,
