@@ -29,11 +29,22 @@ static void a_size_of_more_bytes_than_a_number_holds_is_the_largest_number(void 
                     usage.available_bytes == UINT64_MAX);
 }
 
+static void no_more_is_free_than_all(void **state)
+{
+        const struct statfs fs = { .f_bsize = 4096, .f_blocks = 10, .f_bfree = 11 };
+        struct fs_usage usage;
+
+        (void)state;
+        fs_usage_of(&fs, &usage);
+        assert_true(usage.size_bytes == 40960 && usage.free_bytes == 40960);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(what_statfs_says_is_told_in_bytes),
                 cmocka_unit_test(a_size_of_more_bytes_than_a_number_holds_is_the_largest_number),
+                cmocka_unit_test(no_more_is_free_than_all),
         };
 
         return cmocka_run_group_tests_name("fs_usage", tests, NULL, NULL);

@@ -5,7 +5,7 @@
 
 /*
  * A filesystem may say what it likes, a FUSE filesystem of a container's among them: more than fits is the most that
- * fits.
+ * fits, and no more is free than all.
  */
 static uint64_t bytes_of(uint64_t blocks, uint64_t size)
 {
@@ -16,9 +16,11 @@ static uint64_t bytes_of(uint64_t blocks, uint64_t size)
 
 void fs_usage_of(const struct statfs *fs, struct fs_usage *ret_usage)
 {
+        const uint64_t blocks_free = fs->f_bfree < fs->f_blocks ? fs->f_bfree : fs->f_blocks;
+
         *ret_usage = (struct fs_usage){ .known = fs->f_blocks > 0,
                                         .size_bytes = bytes_of(fs->f_blocks, (uint64_t)fs->f_bsize),
-                                        .free_bytes = bytes_of(fs->f_bfree, (uint64_t)fs->f_bsize),
+                                        .free_bytes = bytes_of(blocks_free, (uint64_t)fs->f_bsize),
                                         .available_bytes = bytes_of(fs->f_bavail, (uint64_t)fs->f_bsize),
                                         .files = (uint64_t)fs->f_files,
                                         .files_free = (uint64_t)fs->f_ffree };

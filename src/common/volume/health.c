@@ -210,6 +210,11 @@ static void look_at_all(struct patients *patients)
                 find(&patients->items[i], HEALTH_UNKNOWN, "there was no time to ask it");
 }
 
+static void set_count(json_t *object, const char *key, uint64_t count)
+{
+        (void)json_object_set_new(object, key, json_integer((json_int_t)(count > INT64_MAX ? INT64_MAX : count)));
+}
+
 static void add(json_t *volume, const struct patient *patient)
 {
         const struct fs_usage *usage = &patient->usage;
@@ -219,8 +224,8 @@ static void add(json_t *volume, const struct patient *patient)
                 (void)json_object_set_new(volume, "problem", reply_printable(patient->problem));
         if (!usage->known)
                 return;
-        (void)json_object_set_new(volume, "used", json_integer((json_int_t)(usage->size_bytes - usage->free_bytes)));
-        (void)json_object_set_new(volume, "free", json_integer((json_int_t)usage->available_bytes));
+        set_count(volume, "used", usage->size_bytes - usage->free_bytes);
+        set_count(volume, "free", usage->available_bytes);
 }
 
 static struct patients all; /* of the one call */
@@ -246,11 +251,6 @@ int volume_health_add(json_t *reply, struct error *error)
                 add(json_array_get(volumes, i), &all.items[i]);
         free(all.items);
         return 0;
-}
-
-static void set_count(json_t *object, const char *key, uint64_t count)
-{
-        (void)json_object_set_new(object, key, json_integer((json_int_t)(count > INT64_MAX ? INT64_MAX : count)));
 }
 
 static json_t *describe(const struct patient *patient)
