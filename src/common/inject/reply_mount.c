@@ -134,10 +134,13 @@ json_t *reply_stays_attached(const char *volume)
 
 static json_t *why_attached(const struct former *former)
 {
-        return former->problem[0] != '\0' ? json_sprintf("volume \"%s\" stays attached: %s; volume-reconcile tries "
-                                                         "again",
-                                                         former->attached, former->problem)
-                                          : reply_stays_attached(former->attached);
+        char text[sizeof former->attached + sizeof former->problem + 64];
+
+        if (former->problem[0] == '\0')
+                return reply_stays_attached(former->attached);
+        (void)snprintf(text, sizeof text, "volume \"%s\" stays attached: %s; volume-reconcile tries again",
+                       former->attached, former->problem);
+        return reply_printable(text);
 }
 
 /* ---- a mount */
@@ -273,7 +276,7 @@ static const char *const device_states[] = { "present", "replaced", "gone", NULL
           .help = "true: it was removed or replaced, but a process may still have its raw device or files open") \
         X("remap", REPLIES_LIST, 0, record->remap_key != 0 ? remap_object(record, entry->remap_runs) : NULL, \
           KEY_OBJECT, .members = &remap_keys, .help = "the daemon that serves \"ids\": \"remap\"") \
-        X("problem", REPLIES_LIST, 0, entry->problem[0] != '\0' ? json_string(entry->problem) : NULL, \
+        X("problem", REPLIES_LIST, 0, entry->problem[0] != '\0' ? reply_printable(entry->problem) : NULL, \
           KEY_ANY, .help = "why the kernel could not be asked")
 /* clang-format on */
 
