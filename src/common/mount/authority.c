@@ -44,9 +44,7 @@ static const struct {
         { 0x47504653 /* gpfs */, AUTHORITY_OTHERS },
 };
 
-#define OWN (-1) /* the mounts of this process, in place of a procfs directory */
-
-bool authority_is_mounted_as(const char *type, int fd, int proc_fd)
+bool authority_is_mounted_as(const char *type, int fd)
 {
         cleanup_mount_table struct mountinfo table = {};
         bool found = false;
@@ -56,7 +54,7 @@ bool authority_is_mounted_as(const char *type, int fd, int proc_fd)
                 return true; /* not known: as if it were */
         if (major(st.st_dev) != 0)
                 return false; /* on a block device */
-        if ((proc_fd == OWN ? mountinfo_open_own(&table) : mountinfo_open(&table, proc_fd)) < 0)
+        if (mountinfo_open_own(&table) < 0)
                 return true;
         while (!found && mountinfo_next(&table))
                 found = table.device == st.st_dev && strcmp(table.type, type) == 0;
@@ -66,7 +64,7 @@ bool authority_is_mounted_as(const char *type, int fd, int proc_fd)
 /* Of a 9p filesystem statfs(2) gives the type of the server's (v9fs_statfs() in fs/9p/vfs_super.c). */
 static bool is_9p(int fd)
 {
-        return authority_is_mounted_as("9p", fd, OWN);
+        return authority_is_mounted_as("9p", fd);
 }
 
 /* 9p has none in any kernel; where there are some, the node's mounts, which may be many, need not be read. */
@@ -100,7 +98,7 @@ int authority_is_known(int fd)
         if (type < 0)
                 return type;
         /* devtmpfs is a tmpfs to statfs(2): who may make names there makes devices of the node */
-        return types[type].type != TMPFS_TYPE || !authority_is_mounted_as("devtmpfs", fd, OWN);
+        return types[type].type != TMPFS_TYPE || !authority_is_mounted_as("devtmpfs", fd);
 }
 
 int authority_of(int fd)

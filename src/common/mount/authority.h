@@ -20,11 +20,11 @@ enum authority {
  * authority_is_known() - whether that is known, without asking which it is, and the filesystem is for files of users.
  * Returns: 1, 0 or negative errno.
  *
- * authority_is_mounted_as() - whether the process of a procfs directory, which may see mounts that no process of the node
- * does, has a mount of that filesystem with that type, which statfs(2) need not tell; or that is not known.
+ * authority_is_mounted_as() - whether the mount namespace of this process has a mount of that filesystem with that type,
+ * which statfs(2) need not tell; or that is not known.
  */
 int authority_of(int fd);
 int authority_is_known(int fd);
-bool authority_is_mounted_as(const char *type, int fd, int proc_fd);
+bool authority_is_mounted_as(const char *type, int fd);
 
 #endif

@@ -383,6 +383,24 @@ static int clone_with_owners(struct injection *injection, struct error *error)
 }
 
 /*
+ * In a worker, with the clone where its container, which could take the mount away, cannot change what mountinfo says.
+ * Returns a clone of it: this one goes with the namespace.
+ */
+static int refuse_9p_apart(void *argument, struct error *error)
+{
+        const struct injection *injection = argument;
+        const char *ignored; /* where it is: the descriptor leads there */
+        int r = scratch_namespace_attach_first(injection->mount_fd, injection->directory, &ignored, error);
+
+        if (r < 0)
+                return r;
+        if (authority_is_mounted_as("9p", injection->mount_fd))
+                return injection_fail_ids(injection, "\"remap\" is not for a 9p filesystem of another container",
+                                          error);
+        return detached_mount_clone(injection->mount_fd, injection->request->source, /* recursive= */ false, error);
+}
+
+/*
  * remap-daemon serves it, by the ids that the source's container has on the node. Nothing is mounted in the clone, now or
  * later: to a detached mount no mount propagates (docs/KERNEL.md#targets-in-a-container).
  */
@@ -399,9 +417,11 @@ static int serve(struct injection *injection, struct error *error)
         if (injection->mount_fd < 0)
                 return injection->mount_fd;
         /* of what is served, as attributes_remap() also looks at it, whatever is at the path by now */
-        if (authority_is_mounted_as("9p", injection->mount_fd, injection->from->proc_fd))
-                return injection_fail_ids(injection, "\"remap\" is not for a 9p filesystem of another container",
-                                          error);
+        r = worker_run_apart(refuse_9p_apart, NULL, injection, error);
+        if (r < 0)
+                return r;
+        fd_close(&injection->mount_fd);
+        injection->mount_fd = r;
         r = attributes_remap(injection, ids, error);
         return r < 0 ? r : restrict_as_source(injection, injection->mount_fd, /* user_ns_fd= */ -1, error);
 }
