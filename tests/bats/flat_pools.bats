@@ -277,12 +277,13 @@ expand() {
         cat >"$BATS_TEST_TMPDIR/each" <<END
 [ "\$AT_NAME" = fallocate ] || exit 0
 echo >>'$count'
-[ \$(wc -l <'$count') = 1 ] || exec kill -KILL "\$AT_PID" "\$AT_MAIN_PID"
+[ \$(wc -l <'$count') -lt 3 ] || exec kill -KILL "\$AT_PID" "\$AT_MAIN_PID"
 touch '$POOL_DIR'
 '$(program volume-capacity)' '{"pool": "fast"}'
 END
         at_syscall --each "sh '$BATS_TEST_TMPDIR/each'" "$(program volume-delete)" '{"name": "data"}'
-        is "$(wc -l <"$count") $(stat -c %b "$POOL_DIR/data.img")" "2 0"
+        # zeroes, which this filesystem has not; a hole; its blocks again
+        is "$(wc -l <"$count") $(stat -c %b "$POOL_DIR/data.img")" "3 0"
         is "$(available fast)" "$before"
         counted
 }
