@@ -62,8 +62,6 @@ static void adopt_file(struct node *node, int fd, const struct stat *st, struct 
         descriptor_use(fd, USE_OPEN);
         if (is_for_writing(file))
                 caches_begin_writing(node);
-        /* a file opened for reading has nothing to write back; its locks are released when it is closed */
-        file->noflush = !shared->network && !is_for_writing(file);
         /* a change that a server counts need not show in its times; its filesystem here has a page cache, too. For a
          * file that is passed through the kernel refuses this flag (EIO) */
         file->keep_cache = backing == 0 && (shared->alone || (!shared->network && is_as_seen(node, st)));

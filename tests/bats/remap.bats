@@ -496,3 +496,16 @@ teardown() {
 got"
         wait_until 5 is_free_on_the_node posix "$file"
 }
+
+# bats test_tags=kernel,kernel_too
+@test "a POSIX lock ends with its process, though another that it started has the file open for reading yet" {
+        remap_bed ext4
+        touch "$BATS_TEST_TMPDIR/ext4/file"
+        in_container python3 -c 'import fcntl, os, signal
+fd = os.open("/ext4/file", os.O_RDONLY)
+fcntl.lockf(fd, fcntl.LOCK_SH)
+os.fork() or signal.pause()' >"$BATS_TEST_TMPDIR/said"
+        is "$(in_container pgrep -cx python3)" 1
+        is_free posix /ext4/file
+        is_free_on_the_node posix "$BATS_TEST_TMPDIR/ext4/file"
+}

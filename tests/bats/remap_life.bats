@@ -213,14 +213,16 @@ is_in_write() {
         local kind file=$BATS_TEST_TMPDIR/ext4/file
         remap_bed ext4
         touch "$file"
-        # opened for reading: the kernel asks for nothing but the release
-        talk /usr/bin/python3 -u -c 'import fcntl, os, sys
+        # it is open in a message: when that is gone the kernel asks for nothing but the release
+        talk /usr/bin/python3 -u -c 'import fcntl, os, socket, sys
 fd = os.open(sys.argv[1], os.O_RDONLY)
 fcntl.flock(fd, fcntl.LOCK_EX)
-fcntl.lockf(fd, fcntl.LOCK_SH)
+ends = socket.socketpair()
+socket.send_fds(ends[0], [b"x"], [fd])
+os.close(fd)
 print("ready")
 sys.stdin.readline()
-os.close(fd)
+ends[1].close()
 sys.stdin.readline()' /ext4/file
         trace_daemon -e trace=write -e inject=write:delay_exit=3000000
         tell close
