@@ -259,6 +259,7 @@ int nodes_open_name(int directory_fd, const char *name, struct node **ret_node, 
                 if (fd >= 0)
                         (void)close(fd); /* O_PATH, as above */
                 nodes_forget(*ret_node, 1);
+                *ret_node = NULL;
                 look_at_server(directory_fd);
                 fd = open_name(directory_fd, name, ret_stat);
                 if (fd < 0)
