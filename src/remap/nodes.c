@@ -231,6 +231,10 @@ static struct node *node_of(int *fd, const struct stat *st, uint64_t name)
                 get_handle(*fd, st->st_dev, &handle);
         (void)pthread_mutex_lock(&mutex);
         node = find(st, name, &handle);
+        if (node != NULL && node->fd < 0 && handle.head.handle_bytes == 0) { /* it may be a file that is gone */
+                get_handle(*fd, st->st_dev, &handle);
+                node = find(st, name, &handle);
+        }
         if (node == NULL)
                 node = make(fd, st, name, &handle);
         if (node != NULL)

@@ -102,6 +102,32 @@ teardown() {
         wait_until 10 has_few_descriptors "$REPLY" 40
 }
 
+# bats test_tags=kernel,kernel_too
+@test "a file that has the inode number of a removed one is itself, though nothing but a handle tells them apart" {
+        only_remap
+        local dir=$BATS_TEST_TMPDIR/ext4 inode
+        make_source ext4
+        (cd "$dir" && touch file-{1..700})
+        remap_container
+        HELPER_PREFIX=(prlimit --nofile=1200:1200)
+        remap_mount "$dir" /data
+        HELPER_PREFIX=()
+        is "$(in_container find /data -type f -size 0 | wc -l)" 700 "files, of which 600 have descriptors"
+        echo old >"$dir/late"
+        inode=$(stat -c %i "$dir/late")
+        talk /usr/bin/python3 -u -c 'import os
+fd = os.open("/data/late", os.O_PATH)
+print("ready")
+input()'
+        rm "$dir/late"
+        echo new >"$dir/new"
+        is "$(stat -c %i "$dir/new")" "$inode"
+        forget_names /data
+        the_remap_process remap-daemon
+        wait_until 10 has_few_descriptors "$REPLY" 40
+        is "$(in_container cat /data/new)" new
+}
+
 # ---- killed processes
 
 # bats test_tags=kernel,kernel_too
