@@ -37,7 +37,7 @@ void directories_open(fuse_req_t request, fuse_ino_t number, struct fuse_file_in
 
         if (r == 0)
                 r = descriptors_check(fuse_req_ctx(request)->pid, fuse_req_ctx(request)->uid);
-        if (r == 0 && (opened = ATTEMPT(request, openat(fd.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC))) < 0)
+        if (r == 0 && (opened = ATTEMPT(request, operation_open(fd.fd, O_RDONLY | O_DIRECTORY | O_CLOEXEC))) < 0)
                 r = -errno;
         if (r < 0) {
                 operation_reply_error(request, r);
@@ -105,8 +105,9 @@ static void read_directory(fuse_req_t request, size_t size, off_t offset, const 
         if (size > LIST_MAX)
                 size = LIST_MAX;
         list.space = size;
-        /* only when needed: before Linux 6.6 an offset on tmpfs is a count, which is wrong after a removal */
-        if (r == 0 && (request_replayed() || offset != position_of(list.directory_fd)) &&
+        /* at the beginning, as btrfs lists what was there then. Else only when needed: before Linux 6.6 an offset on tmpfs is
+         * a count, which is wrong after a removal */
+        if (r == 0 && (offset == 0 || request_replayed() || offset != position_of(list.directory_fd)) &&
             lseek(list.directory_fd, offset, SEEK_SET) < 0)
                 r = -errno;
         set_position(list.directory_fd, -1); /* unknown until this is answered: the daemon may be killed */

@@ -1170,6 +1170,8 @@ static void check_rights(void)
         OK(chown("mine", 1000, -1));
         OK(mkdir("dir", 0700));
         make("dir/in", "secret");
+        OK(mkdir("listed", 0744)); /* by others, who may look nothing up in it */
+        make("listed/in", "text");
         become_root();
 
         become(1001, 1001, 0, NULL);
@@ -1179,6 +1181,8 @@ static void check_rights(void)
         FAILS(open("dir/in", O_RDONLY), EACCES);
         FAILS(opendir("dir") ? 0 : -1, EACCES);
         FAILS(faccessat(AT_FDCWD, "dir/in", F_OK, AT_EACCESS), EACCES);
+        IS(entries("listed"), 1);
+        FAILS(open("listed/in", O_RDONLY), EACCES);
         FAILS(open("dir/new", O_CREAT | O_WRONLY, 0644), EACCES);
         FAILS(mkdir("dir/new", 0755), EACCES);
         FAILS(unlink("dir/in"), EACCES);

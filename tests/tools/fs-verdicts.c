@@ -6,6 +6,7 @@
  * A verdict is the error's name, or what the call gave, as far as that does not depend on when it is asked.
  */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -481,6 +482,23 @@ static void try_names(void)
 
 /* ---- what else there is */
 
+static void try_lists(void)
+{
+        DIR *list = mkdir("listed", 0755) < 0 ? NULL : opendir("listed");
+        int count = 0;
+
+        if (list == NULL) {
+                say("a list", "%s", strerrorname_np(errno));
+                return;
+        }
+        close(make("listed/file", 0644));
+        rewinddir(list);
+        while (readdir(list) != NULL)
+                count++;
+        closedir(list);
+        say("a list that is begun anew", "%d names", count);
+}
+
 static void try_others(void)
 {
         struct {
@@ -542,6 +560,7 @@ int main(int argc, char **argv)
         try_copy();
         try_attributes();
         try_names();
+        try_lists();
         try_others();
         return 0;
 }
