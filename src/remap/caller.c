@@ -195,7 +195,7 @@ bool caller_is_dying(pid_t pid)
         char text[4096];
 
         if (pid <= 0 || !proc_status(pid, text, sizeof text))
-                return true;
+                return false; /* nothing waits for an answer any more */
         for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
                 const char *found = strstr(text, members[i]);
 

@@ -109,8 +109,6 @@ static void process(struct fuse_in_header *header, size_t size)
                 (void)memcpy(shared->init, header, size);
                 shared->init_size = (uint32_t)size;
         }
-        if (operation == FUSE_INTERRUPT)
-                interrupts_note(header);
         /* done at once, not repeated after a crash: forgetting twice is worse than never forgetting */
         if (operation == FUSE_FORGET || operation == FUSE_BATCH_FORGET || operation == FUSE_INTERRUPT)
                 __atomic_store_n(&header->len, 0, __ATOMIC_RELEASE);

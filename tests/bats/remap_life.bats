@@ -12,6 +12,7 @@ setup() {
 
 teardown() {
         local failed=0
+        [[ -z ${SERVER:-} ]] || kill -CONT "$SERVER"
         served_teardown || failed=1
         [[ -z ${GROUP:-} ]] || rmdir "$GROUP" || failed=1
         return "$failed"
@@ -285,6 +286,44 @@ sys.stdin.readline()' /ext4/file
         is "$("$FLEXGRAFT_TOOLS/fs-calls" try posix "$file")" held "on the node"
         end_process "$TALK_PID"
         wait_until 10 is_free_on_the_node posix "$file"
+}
+
+# serve_a_server: /data is what server-fuse serves, SERVER; ASKED: what it was asked and has not answered.
+serve_a_server() {
+        only_remap
+        make_source tmpfs
+        chmod 0777 "$BATS_TEST_TMPDIR/tmpfs"
+        mkdir "$BATS_TEST_TMPDIR/behind" "$BATS_TEST_TMPDIR/connections"
+        "$FLEXGRAFT_TOOLS/server-fuse" "$BATS_TEST_TMPDIR/tmpfs" "$BATS_TEST_TMPDIR/behind" 3>&-
+        SERVER=$(pgrep -x server-fuse)
+        mount -t fusectl fusectl "$BATS_TEST_TMPDIR/connections"
+        ASKED=$BATS_TEST_TMPDIR/connections/$(stat -c %d "$BATS_TEST_TMPDIR/behind")/waiting
+        remap_container
+        remap_mount "$BATS_TEST_TMPDIR/behind" /data
+}
+
+is_asked() {
+        (($(<"$ASKED") >= $1))
+}
+
+there_are() {
+        [[ $(pgrep -cx "$1") == "$2" ]]
+}
+
+has_ended() {
+        ! pgrep -x "$1" >/dev/null
+}
+
+@test "processes that a server does not answer end when they are killed, also when all threads of the daemon wait for it" {
+        serve_a_server
+        kill -STOP "$SERVER"
+        background in_container sh -c 'for i in $(seq 100); do /usr/bin/stat "/data/$i" & done; wait'
+        wait_until 60 there_are stat 100
+        wait_until 60 is_asked 96
+        kill -KILL $(pgrep -x stat)
+        wait_until 60 has_ended stat
+        kill -CONT "$SERVER"
+        in_container touch /data/file
 }
 
 # bats test_tags=kernel,kernel_too
