@@ -83,6 +83,18 @@ void caches_tell_owner(struct node *node, const struct stat *st)
         (void)pthread_mutex_unlock(&telling);
 }
 
+bool caches_note(struct node *node, const struct stat *st)
+{
+        const struct file_state state = caches_state(st);
+        bool same;
+
+        (void)pthread_mutex_lock(&telling);
+        same = caches_same(&node->told, &state);
+        node->told = state;
+        (void)pthread_mutex_unlock(&telling);
+        return !same;
+}
+
 void caches_begin_writing(struct node *node)
 {
         (void)pthread_mutex_lock(&telling);

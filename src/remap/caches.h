@@ -36,6 +36,12 @@ void caches_tell(struct node *node, pid_t thread, const struct stat *st);
 void caches_tell_owner(struct node *node, const struct stat *st);
 
 /*
+ * caches_note() - note a file's size and times, where nobody else changes it: there caches_tell() does not. True: they are
+ * others than the last ones.
+ */
+bool caches_note(struct node *node, const struct stat *st);
+
+/*
  * caches_begin_writing() - note that the container has the file open for writing. caches_end_writing() - no more. When a
  * thread there writes, the kernel ignores what others were told meanwhile.
  */

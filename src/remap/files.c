@@ -68,12 +68,21 @@ static void adopt_file(struct node *node, int fd, const struct stat *st, struct 
         request_pass_through(backing);
 }
 
+/* The kernel does not ask again for attributes, and does not note what is written to mapped pages of the source. */
+static bool is_alone_and_passed(const struct node *node)
+{
+        return shared->alone && node->backing > 0;
+}
+
 static void end_file(struct node *node, const struct fuse_file_info *file)
 {
+        struct stat st;
+
         if (is_for_writing(file))
                 caches_end_writing(node);
-        /* the kernel did not note what was written to mapped pages of the source */
-        if (shared->alone && is_for_writing(file) && node->backing > 0)
+        /* to pages that stayed mapped when the file was closed */
+        if (is_for_writing(file) && is_alone_and_passed(node) && fstat((int)file->fh, &st) == 0 &&
+            caches_note(node, &st))
                 caches_drop_attributes(node);
         passthrough_close(node, (int)file->fh);
 }
@@ -275,6 +284,23 @@ void files_write(fuse_req_t request, fuse_ino_t number, const char *data, size_t
                 (void)fuse_reply_write(request, (size_t)n);
 }
 
+/*
+ * What a write changed of a file's attributes the container's kernel does not know, but for size and times if it saw the
+ * write. It would execute a program with the set-id bits that a write took away, which it does not while that is open for
+ * writing.
+ */
+static void tell_written(struct node *node, int fd)
+{
+        struct stat st;
+
+        if ((fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY || fstat(fd, &st) < 0)
+                return;
+        if (is_alone_and_passed(node) || (st.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)) != 0)
+                caches_drop_attributes(node);
+        if (is_alone_and_passed(node))
+                (void)caches_note(node, &st);
+}
+
 /* A descriptor was closed, perhaps not the last. Closing a copy here writes data to a server, and reports errors. */
 void files_flush(fuse_req_t request, fuse_ino_t number, struct fuse_file_info *file)
 {
@@ -287,8 +313,10 @@ void files_flush(fuse_req_t request, fuse_ino_t number, struct fuse_file_info *f
                 if (fd < 0 || close(fd) < 0)
                         r = -errno;
         }
-        if (node != NULL) /* only now: who gets the lock next must find the data */
-                locks_drop(node, file->lock_owner);
+        if (node != NULL) {
+                tell_written(node, (int)file->fh);
+                locks_drop(node, file->lock_owner); /* only now: who gets the lock next must find the data */
+        }
         operation_reply_error(request, r);
 }
 

@@ -88,6 +88,26 @@ END
 }
 
 # bats test_tags=kernel
+@test "a program that another user has overwritten is executed without its set-id bits, also by a descriptor" {
+        only_remap
+        local cache dir=$BATS_TEST_TMPDIR/ext4
+        make_source ext4
+        remap_container
+        for cache in auto always; do
+                remap_mount "$dir" "/$cache" "\"cache\": \"$cache\", \"options\": [\"suid\"]"
+                install -m 4777 /usr/bin/id "$dir/program"
+                is "$(as_user 1000 "/$cache/program" -u)" 0
+                is "$(as_user 1000 /usr/bin/python3 -c 'import os, sys
+program = os.open(sys.argv[1], os.O_RDONLY)
+fd = os.open(sys.argv[1], os.O_WRONLY)
+os.write(fd, open("/usr/bin/id", "rb").read())
+os.close(fd)
+os.execve(program, ["id", "-u"], {})' "/$cache/program")" 1000 "$cache"
+                is "$(stat -c %a "$dir/program")" 777
+        done
+}
+
+# bats test_tags=kernel
 @test "file operations give what they give without a cache: ext4" {
         always
         local name
