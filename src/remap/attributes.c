@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "caches.h"
@@ -25,6 +26,7 @@ static void reply_attributes(fuse_req_t request, int r, struct node *node, int f
                 return;
         }
         caches_tell(node, fuse_req_ctx(request)->pid, &st);
+        st.st_ino = nodes_shown_inode(st.st_dev, st.st_ino);
         source_ids_show(&st.st_uid, &st.st_gid);
         (void)fuse_reply_attr(request, &st, operation_cached_seconds());
 }
@@ -58,7 +60,7 @@ static void reply_more_attributes(fuse_req_t request, int r, struct node *node, 
         answer.uid = st.stx_uid;
         answer.gid = st.stx_gid;
         answer.mode = st.stx_mode;
-        answer.inode = st.stx_ino;
+        answer.inode = nodes_shown_inode(makedev(st.stx_dev_major, st.stx_dev_minor), st.stx_ino);
         answer.size = st.stx_size;
         answer.blocks = st.stx_blocks;
         answer.accessed = newer_time(&st.stx_atime);

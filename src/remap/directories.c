@@ -57,12 +57,13 @@ struct list {
         size_t space;
         bool plus;
         int directory_fd;
+        uint64_t device;
 };
 
 /* Add an entry; false: no space is left. An entry that cannot be looked up is added without its node. */
 static bool add_entry(struct list *list, const struct dirent64 *entry)
 {
-        struct fuse_entry_param parameters = { .attr = { .st_ino = entry->d_ino,
+        struct fuse_entry_param parameters = { .attr = { .st_ino = nodes_shown_inode(list->device, entry->d_ino),
                                                          .st_mode = (mode_t)DTTOIF(entry->d_type) } };
         bool dots = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
         struct node *node = NULL;
@@ -92,11 +93,13 @@ static bool add_entry(struct list *list, const struct dirent64 *entry)
         return true;
 }
 
-static void read_directory(fuse_req_t request, size_t size, off_t offset, const struct fuse_file_info *file, bool plus)
+static void read_directory(fuse_req_t request, const struct node *node, size_t size, off_t offset,
+                           const struct fuse_file_info *file, bool plus)
 {
         char *answer = operation_buffer();
         char *entries = answer + READ_MAX / 2;
-        struct list list = { .request = request, .out = answer, .plus = plus, .directory_fd = (int)file->fh };
+        struct list list = { .request = request, .out = answer, .plus = plus, .directory_fd = (int)file->fh,
+                .device = node != NULL ? node->device : 0 };
         /* an entry of the answer is at most so many times as long as in getdents64(): all entries that are read fit */
         const size_t times = plus ? 7 : 2;
         int64_t position = offset;
@@ -135,15 +138,13 @@ static void read_directory(fuse_req_t request, size_t size, off_t offset, const 
 
 void directories_read(fuse_req_t request, fuse_ino_t number, size_t size, off_t offset, struct fuse_file_info *file)
 {
-        (void)number;
-        read_directory(request, size, offset, file, /* plus= */ false);
+        read_directory(request, nodes_get(number), size, offset, file, /* plus= */ false);
 }
 
 void directories_read_plus(fuse_req_t request, fuse_ino_t number, size_t size, off_t offset,
                            struct fuse_file_info *file)
 {
-        (void)number;
-        read_directory(request, size, offset, file, /* plus= */ true);
+        read_directory(request, nodes_get(number), size, offset, file, /* plus= */ true);
 }
 
 void directories_release(fuse_req_t request, fuse_ino_t number, struct fuse_file_info *file)

@@ -41,6 +41,11 @@ uint64_t nodes_number(const struct node *node)
         return (uint64_t)(node - shared->nodes);
 }
 
+uint64_t nodes_shown_inode(uint64_t device, uint64_t inode)
+{
+        return device == shared->nodes[ROOT].device ? inode : inode ^ hash_bytes(HASH_SEED, &device, sizeof device);
+}
+
 static int begin_root(void)
 {
         struct node *root = &shared->nodes[ROOT];

@@ -21,6 +21,12 @@ struct node *nodes_get(uint64_t number);
 uint64_t nodes_number(const struct node *node);
 
 /*
+ * nodes_shown_inode() - what the container sees as a file's inode number, beside one device number for all: that of the
+ * source, and another where below it other devices are, as subvolumes of btrfs are. Each has the same numbers.
+ */
+uint64_t nodes_shown_inode(uint64_t device, uint64_t inode);
+
+/*
  * nodes_look_up() - a name in a directory -> its node, whose lookup count is raised by one.
  *
  * Takes:   the directory's descriptor. Gives: ret_stat.

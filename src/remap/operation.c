@@ -221,6 +221,7 @@ struct fuse_entry_param operation_entry(const struct node *node, const struct st
                                                                    ? operation_cached_seconds()
                                                                    : 0 };
 
+        entry.attr.st_ino = nodes_shown_inode(st->st_dev, st->st_ino);
         source_ids_show(&entry.attr.st_uid, &entry.attr.st_gid);
         return entry;
 }

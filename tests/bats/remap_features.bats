@@ -82,6 +82,22 @@ compare() {
         compare tmpfs
 }
 
+@test "subvolumes of btrfs below the source have inode numbers of their own, and the source those of the node" {
+        local way
+        three_ways btrfs
+        touch "$SOURCE_DIR/a"
+        btrfs subvolume create "$SOURCE_DIR/b" >/dev/null
+        touch "$SOURCE_DIR/b"/{a,b}
+        is "$(stat -c %i "$SOURCE_DIR"/{a,b/a})" "$(stat -c %i "$SOURCE_DIR"/{a,a})"
+        for way in remap mappable; do
+                is "$(in_container /usr/bin/find "/$way" -printf '%i\n' | sort -u | wc -l)" 5 "different numbers"
+                is "$(in_container stat -c %i "/$way" "/$way/a")" "$(stat -c %i "$SOURCE_DIR"{,/a})"
+                in_container python3 -c 'import os, sys
+for entry in os.scandir(sys.argv[1]):
+    assert entry.inode() == os.stat(entry.path).st_ino, entry.path' "/$way/b"
+        done
+}
+
 # ---- files without a name
 
 # opens_unnamed DIR: a process in the container that makes one, writes to it, and after a line of input gives it the name `named`; its coprocess.
