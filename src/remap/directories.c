@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fuse.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,7 +15,8 @@
 #include "request.h"
 
 #define LIST_MAX ((size_t)64 * 1024)
-#define ENTRY_MAX 280 /* of getdents64(2), with the longest name */
+#define ENTRY_MAX 280   /* of getdents64(2), with the longest name of most filesystems */
+#define ENTRY_LONG 1100 /* and of FUSE, and of others that count characters */
 
 /* The offset at which the next getdents64() of a directory continues; -1: unknown. */
 static int64_t position_of(int fd)
@@ -93,16 +95,33 @@ static bool add_entry(struct list *list, const struct dirent64 *entry)
         return true;
 }
 
+/* The kernel did not take the answer. */
+static void forget_entries(const char *answer, size_t size)
+{
+        const struct fuse_direntplus *entry;
+
+        for (size_t i = 0; i < size; i += FUSE_DIRENTPLUS_SIZE(entry)) {
+                entry = (const void *)(answer + i);
+                if (entry->entry_out.nodeid != 0)
+                        nodes_forget(nodes_get(entry->entry_out.nodeid), 1);
+        }
+}
+
 static void read_directory(fuse_req_t request, const struct node *node, size_t size, off_t offset,
                            const struct fuse_file_info *file, bool plus)
 {
         char *answer = operation_buffer();
         char *entries = answer + READ_MAX / 2;
-        struct list list = { .request = request, .out = answer, .plus = plus, .directory_fd = (int)file->fh,
-                .device = node != NULL ? node->device : 0 };
-        /* an entry of the answer is at most so many times as long as in getdents64(): all entries that are read fit */
+        struct list list = { .request = request,
+                             .out = answer,
+                             .plus = plus,
+                             .directory_fd = (int)file->fh,
+                             .device = node != NULL ? node->device : 0 };
+        /* an entry of the answer is at most so many times as long as in getdents64(): all that are read fit, but for the
+         * longest names */
         const size_t times = plus ? 7 : 2;
         int64_t position = offset;
+        bool fits = true;
         int r = answer == NULL ? -ENOMEM : operation_act_as_caller(request);
 
         if (size > LIST_MAX)
@@ -114,17 +133,20 @@ static void read_directory(fuse_req_t request, const struct node *node, size_t s
             lseek(list.directory_fd, offset, SEEK_SET) < 0)
                 r = -errno;
         set_position(list.directory_fd, -1); /* unknown until this is answered: the daemon may be killed */
-        while (r == 0 && list.space / times >= ENTRY_MAX) {
+        while (r == 0 && fits && !request_given_up() && list.space / times >= ENTRY_MAX) {
                 ssize_t n = getdents64(list.directory_fd, entries, list.space / times);
 
+                if (n < 0 && errno == EINVAL && list.space == size)
+                        n = getdents64(list.directory_fd, entries, ENTRY_LONG);
                 if (n < 0)
                         r = list.space < size ? 0 : -errno;
                 if (n <= 0)
                         break;
-                for (ssize_t i = 0; i < n;) {
+                for (ssize_t i = 0; i < n && fits;) {
                         const struct dirent64 *entry = (const void *)(entries + i);
 
-                        position = add_entry(&list, entry) ? entry->d_off : -1;
+                        fits = add_entry(&list, entry);
+                        position = fits ? entry->d_off : -1;
                         i += entry->d_reclen;
                 }
         }
@@ -132,8 +154,10 @@ static void read_directory(fuse_req_t request, const struct node *node, size_t s
                 operation_reply_error(request, r);
                 return;
         }
-        set_position(list.directory_fd, position);
-        (void)fuse_reply_buf(request, answer, size - list.space);
+        if (!request_given_up()) /* else the number may be another file's */
+                set_position(list.directory_fd, position);
+        if (fuse_reply_buf(request, answer, size - list.space) < 0 && plus)
+                forget_entries(answer, size - list.space);
 }
 
 void directories_read(fuse_req_t request, fuse_ino_t number, size_t size, off_t offset, struct fuse_file_info *file)

@@ -326,6 +326,33 @@ has_ended() {
         in_container touch /data/file
 }
 
+@test "of a list whose reader was killed before the server gave it nothing stays open" {
+        serve_a_server
+        mkdir "$BATS_TEST_TMPDIR/tmpfs/dir"
+        touch "$BATS_TEST_TMPDIR/tmpfs/dir"/{1..20}
+        talk /usr/bin/python3 -u -c 'import ctypes, os
+fd = os.open("/data/dir", os.O_RDONLY)
+print("ready")
+input()
+if os.fork() == 0:
+    ctypes.CDLL(None).getdents64(fd, ctypes.create_string_buffer(32768), 32768)
+os.wait()
+print("ended")
+input()'
+        kill -STOP "$SERVER"
+        tell go
+        wait_until 10 is_asked 1
+        kill -KILL "$(pgrep -nx python3)"
+        answer ended
+        kill -CONT "$SERVER"
+        is "$(in_container find /data/dir -type f | wc -l)" 20 # the other list is complete by then, too
+        tell end
+        wait_until 10 has_ended python3
+        forget_names /data
+        the_remap_process remap-daemon
+        wait_until 10 has_not_open "$REPLY" '*/dir/*'
+}
+
 # bats test_tags=kernel,kernel_too
 @test "a keeper that is killed is replaced, and after it a daemon, again and again" {
         only_remap

@@ -209,6 +209,26 @@ END
         done
 }
 
+@test "a directory is listed although a name in it is longer than those of other filesystems" {
+        local i
+        two_containers "$BEHIND"
+        use_container "$FIRST"
+        for i in {1..200}; do touch "$SOURCE_DIR/a-name-$i"; done
+        touch "$SOURCE_DIR/long"
+        is "$(user 1000 /usr/bin/python3 -c 'import ctypes, os
+fd = os.open("/data", os.O_RDONLY)
+buffer = ctypes.create_string_buffer(4096)
+names = []
+while (size := ctypes.CDLL(None).getdents64(fd, buffer, 4096)) > 0:
+    at = 0
+    while at < size:
+        length = int.from_bytes(buffer.raw[at + 16:at + 18], "little")
+        names.append(buffer.raw[at + 19:at + length].split(b"\0")[0])
+        at += length
+    os.stat("/data/a-name-%d" % (len(names) // 10 + 1)) # a lookup has the kernel ask for attributes with the names
+print(len(set(names)), len(names), b"l" * 600 in names)')" "203 203 True"
+}
+
 # has_at_most PID KIB: memory of its own, and of what it shares with its keeper.
 has_at_most() {
         (($(awk '$1 ~ /^Rss(Anon|Shmem):$/ { kib += $2 } END { print kib }' "/proc/$1/status") <= $2))

@@ -8,7 +8,7 @@
  * those of nobody. A file called only-N can be opened by user N alone, whatever its mode says, and one called not-N by
  * nobody who is in the supplementary group N, as with an ACL that the mode does not show. It has no extended attributes, and
  * stops (SIGSTOP) when it is asked for one that is called user.stop. The kernel checks nothing (no default_permissions), and
- * cannot id-map it. It goes on in the background until it is unmounted.
+ * cannot id-map it. The name of a file called long is listed as 600 letters. It goes on in the background until it is unmounted.
  */
 #define _GNU_SOURCE
 #define FUSE_USE_VERSION 31
@@ -219,6 +219,17 @@ static int statistics(const char *path, struct statvfs *fs)
         return result(fstatvfs(root_fd, fs));
 }
 
+/* A name of 600 letters, as UTF-8 on CIFS may be. */
+static const char *listed(const char *name)
+{
+        static char text[601];
+
+        if (strcmp(name, "long") != 0)
+                return name;
+        memset(text, 'l', sizeof text - 1);
+        return text;
+}
+
 static int list(const char *path, void *buffer, fuse_fill_dir_t fill, off_t offset, struct fuse_file_info *file,
                 enum fuse_readdir_flags flags)
 {
@@ -232,8 +243,8 @@ static int list(const char *path, void *buffer, fuse_fill_dir_t fill, off_t offs
         if (dir == NULL)
                 return -errno;
         while ((entry = readdir(dir)) != NULL)
-                fill(buffer, entry->d_name, &(struct stat){ .st_ino = entry->d_ino, .st_mode = DTTOIF(entry->d_type) },
-                     0, 0);
+                fill(buffer, listed(entry->d_name),
+                     &(struct stat){ .st_ino = entry->d_ino, .st_mode = DTTOIF(entry->d_type) }, 0, 0);
         closedir(dir);
         return 0;
 }
