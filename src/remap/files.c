@@ -154,8 +154,8 @@ static int open_existing(int directory_fd, const char *name, int flags)
         if (fd < 0 || !request_may_have_changed() || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
             st.st_uid != caller_uid())
                 errno = (flags & O_EXCL) != 0 ? EEXIST : ESTALE;
-        else
-                opened = operation_open(fd, open_flags(flags));
+        else if ((opened = operation_open(fd, open_flags(flags))) < 0 && errno == EACCES && !shared->mappable)
+                opened = operation_open_as_root(fd, open_flags(flags)); /* which its mode may forbid to its owner */
         if (fd >= 0) {
                 int saved = errno;
 
@@ -176,8 +176,9 @@ static int create(int directory_fd, const char *name, int flags, mode_t mode)
         }
         if (request_may_have_changed())
                 flags &= ~O_EXCL;
-        return openat(directory_fd, name, open_flags(flags) | (flags & O_EXCL) | O_CREAT | O_NOFOLLOW | O_NONBLOCK,
-                      mode);
+        opened = openat(directory_fd, name, open_flags(flags) | (flags & O_EXCL) | O_CREAT | O_NOFOLLOW | O_NONBLOCK,
+                        mode);
+        return opened < 0 && operation_done_before(errno, EACCES) ? open_existing(directory_fd, name, flags) : opened;
 }
 
 /*

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sys/file.h>
-#include <sys/fsuid.h>
 #include <unistd.h>
 
 #include "caches.h"
@@ -43,7 +42,6 @@ static int open_again(fuse_req_t request, int fd)
 {
         const int mode = fcntl(fd, F_GETFL) & O_ACCMODE;
         int again = operation_act_as_caller(request);
-        int was;
 
         if (again < 0) {
                 errno = -again;
@@ -52,10 +50,8 @@ static int open_again(fuse_req_t request, int fd)
         if ((again = open_with(request, fd, O_RDWR)) >= 0)
                 return again;
         if (!shared->mappable) {
-                was = setfsuid(0);
-                if ((again = operation_open(fd, O_RDWR | O_NONBLOCK | O_CLOEXEC)) < 0)
-                        again = operation_open(fd, mode | O_NONBLOCK | O_CLOEXEC);
-                (void)setfsuid((uid_t)was);
+                if ((again = operation_open_as_root(fd, O_RDWR | O_NONBLOCK | O_CLOEXEC)) < 0)
+                        again = operation_open_as_root(fd, mode | O_NONBLOCK | O_CLOEXEC);
         }
         return again >= 0 ? again : open_with(request, fd, mode);
 }

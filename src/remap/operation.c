@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -160,6 +161,17 @@ int operation_open(int fd, int flags)
 
         (void)snprintf(name, sizeof name, "%d", fd);
         return openat(links_fd, name, flags);
+}
+
+int operation_open_as_root(int fd, int flags)
+{
+        const int was = setfsuid(0);
+        const int opened = operation_open(fd, flags);
+        const int saved = errno;
+
+        (void)setfsuid((uid_t)was);
+        errno = saved;
+        return opened;
 }
 
 /* This thread answers its request with that node, which has that name in that directory. */

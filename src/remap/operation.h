@@ -87,8 +87,9 @@ void operation_keep_setgid(fuse_req_t request, int fd);
 /* operation_begin_links() - before the first operation_open() of a daemon. Returns 0 or negative errno. */
 int operation_begin_links(void);
 
-/* operation_open() - open the file of an O_PATH descriptor, as open(2). */
+/* operation_open() - open the file of an O_PATH descriptor, as open(2); operation_open_as_root() - the same, as root. */
 int operation_open(int fd, int flags);
+int operation_open_as_root(int fd, int flags);
 
 /*
  * operation_open_noted() - open the node by the name that this thread noted last for the same thread of the container,

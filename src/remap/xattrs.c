@@ -91,7 +91,7 @@ void xattrs_set(fuse_req_t request, fuse_ino_t number, const char *name, const c
 
                 keep_setgid(request, name, fd.fd);
                 r = ATTEMPT(request, setxattr(operation_path(fd.fd).text, name, own, taken, flags));
-                r = r < 0 ? -errno : 0;
+                r = r < 0 && !operation_done_before(errno, EEXIST) ? -errno : 0;
         }
         operation_reply_error(request, r);
 }

@@ -314,6 +314,35 @@ has_ended() {
         ! pgrep -x "$1" >/dev/null
 }
 
+# killed_after CALL COMMAND...: user 1000 runs the command, and the daemon is killed when it has made that system call for it, which SEEN tells.
+killed_after() {
+        trace_daemon -e "trace=$1" -e "inject=$1:delay_exit=3000000"
+        background as_user 1000 "${@:2}"
+        wait_until 10 "${SEEN[@]}"
+        kill_daemon
+        wait "$TRACER" || :
+        wait "$BACKGROUND_PID"
+}
+
+@test "a daemon that is killed when it has just made a file of a mode that forbids what it is opened for has opened it" {
+        only_remap
+        remap_bed ext4
+        chmod 0777 "$BATS_TEST_TMPDIR/ext4"
+        SEEN=(test -e "$BATS_TEST_TMPDIR/ext4/file")
+        killed_after openat /usr/bin/python3 -c 'import os
+os.write(os.open("/ext4/file", os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o444), b"text")'
+        is "$(stat -c %u:%a:%s "$BATS_TEST_TMPDIR/ext4/file")" 1000:444:4
+}
+
+@test "a daemon that is killed when it has just set a new attribute has set it" {
+        only_remap
+        remap_bed ext4
+        install -m 0666 /dev/null "$BATS_TEST_TMPDIR/ext4/file"
+        SEEN=(getfattr --absolute-names -n user.some "$BATS_TEST_TMPDIR/ext4/file")
+        killed_after setxattr /usr/bin/python3 -c 'import os
+os.setxattr("/ext4/file", "user.some", b"thing", os.XATTR_CREATE)'
+}
+
 @test "processes that a server does not answer end when they are killed, also when all threads of the daemon wait for it" {
         serve_a_server
         kill -STOP "$SERVER"
