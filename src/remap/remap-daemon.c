@@ -325,6 +325,7 @@ int main(int argc, char **argv)
                 (void)fputs(help, stderr);
                 return 2;
         }
+        (void)signal(SIGXFSZ, SIG_IGN); /* a limit of the helper's caller: EFBIG, and not the daemon's end */
         r = begin_descriptors(/* heir= */ mode == 2);
         if (r == 0)
                 r = privileges_drop_to_act(&PRIVILEGES, &error);

@@ -129,6 +129,23 @@ input()'
         is "$(in_container cat /data/new)" new
 }
 
+@test "a file that grows beyond the limit of who ran the helper is refused, and the daemon goes on" {
+        only_remap
+        local daemon
+        make_source ext4
+        remap_container
+        HELPER_PREFIX=(prlimit --fsize=8589934592:8589934592)
+        remap_mount "$BATS_TEST_TMPDIR/ext4" /data
+        HELPER_PREFIX=()
+        the_remap_process remap-daemon
+        daemon=$REPLY
+        run in_container truncate -s 9G /data/file
+        [[ $status != 0 && $output == *'File too large'* ]]
+        the_remap_process remap-daemon
+        is "$REPLY" "$daemon"
+        in_container truncate -s 7G /data/file
+}
+
 # ---- killed processes
 
 # bats test_tags=kernel,kernel_too
