@@ -49,7 +49,7 @@
 static struct {
         struct fuse_session *session;
         pthread_mutex_t mutex;
-        pthread_rwlock_t at_work; /* held for reading by threads that answer a request */
+        pthread_rwlock_t at_work; /* held for reading by threads that answer a request, or start a thread */
         int idle;                 /* threads that read, or are about to; atomic */
         uint64_t begun;           /* requests so far */
         int working;              /* threads that answer a request */
@@ -246,6 +246,7 @@ static void *watch_listener(void *ignored)
                 (void)poll(&fuse, 1, -1); /* a request waits */
                 for (int quiet = 0; quiet < QUIET_TICKS; quiet++) {
                         (void)nanosleep(&tick, NULL);
+                        (void)pthread_rwlock_rdlock(&threads.at_work);
                         (void)pthread_mutex_lock(&threads.mutex);
                         if (threads.begun != seen)
                                 quiet = 0;
@@ -253,6 +254,7 @@ static void *watch_listener(void *ignored)
                                 start_listener();
                         seen = threads.begun;
                         (void)pthread_mutex_unlock(&threads.mutex);
+                        (void)pthread_rwlock_unlock(&threads.at_work);
                 }
         }
         return NULL;
@@ -501,6 +503,7 @@ static void *close_released(void *ignored)
         for (int i = 0; i < released.count; i++)
                 descriptor_end(released.fds[i]);
         waiters_retry();
+        (void)poll(NULL, 0, -1); /* no thread ends */
         return NULL;
 }
 
@@ -518,20 +521,17 @@ static void end_released(void)
                 (void)pthread_detach(thread); /* cannot fail for a new thread */
 }
 
-/* Repeat what the last daemon left. */
+/* Begin to repeat what the last daemon left. */
 static void replay(void)
 {
         end_released();
-        (void)pthread_rwlock_rdlock(&threads.at_work);
         replay_waiters();
-        (void)pthread_rwlock_unlock(&threads.at_work);
         (void)pthread_mutex_lock(&threads.mutex);
         for (int i = 0; i < THREADS_MAX; i++)
                 threads.replays += request_buffer(i)->len > 0;
         for (int i = 0; i < THREADS_MAX; i++)
                 if (request_buffer(i)->len > 0)
                         start_thread(i); /* it repeats that request first */
-        wait_for_replays();
         (void)pthread_mutex_unlock(&threads.mutex);
 }
 
@@ -592,21 +592,29 @@ int session_begin(void)
 int session_serve(void (*ready)(int r))
 {
         pthread_t thread;
-        int r;
+        int r = 0;
 
         threads.report = ready;
-        if (!shared->network && (r = pthread_create(&thread, NULL, watch_listener, NULL)) != 0)
-                return -r;
-
-        if (shared->served)
+        (void)pthread_rwlock_rdlock(&threads.at_work);
+        if (!shared->network)
+                r = pthread_create(&thread, NULL, watch_listener, NULL);
+        if (r == 0 && shared->served)
                 greet();
-        if (shared->begun) /* else there is nothing, and looking would take memory for all the buffers */
+        if (r == 0 && shared->begun) /* else there is nothing, and looking would take memory for all the buffers */
                 replay();
+        (void)pthread_rwlock_unlock(&threads.at_work);
+        if (r != 0)
+                return -r;
+        (void)pthread_mutex_lock(&threads.mutex);
+        wait_for_replays();
+        (void)pthread_mutex_unlock(&threads.mutex);
         shared->begun = true;
+        (void)pthread_rwlock_rdlock(&threads.at_work);
         (void)pthread_mutex_lock(&threads.mutex);
         if (!shared->mappable || shared->served)
                 threads.report(0); /* else when the kernel has said what it can */
         start_listener();
+        (void)pthread_rwlock_unlock(&threads.at_work);
         while (threads.result == RUNNING)
                 (void)pthread_cond_wait(&threads.ended, &threads.mutex);
         r = threads.result;

@@ -20,8 +20,8 @@ int session_begin(void);
 int session_serve(void (*ready)(int r));
 
 /*
- * session_rest() - run function() while no thread answers a request: a process that function() forks finds all mutexes
- * of the C library free.
+ * session_rest() - run function() while no thread answers a request or starts a thread: a process that function() forks
+ * finds all mutexes of the C library free.
  */
 void session_rest(void (*function)(void));
 
