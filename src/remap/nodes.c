@@ -176,8 +176,7 @@ static struct node *make(int *fd, const struct stat *st, uint64_t name, const un
         struct node *node;
 
         /* it has no handle, and no descriptor is left */
-        if (handle->head.handle_bytes == 0 &&
-            shared->node_descriptors + shared->open_descriptors + SPARE >= shared->descriptors)
+        if (handle->head.handle_bytes == 0 && shared->node_descriptors >= descriptors_for_nodes)
                 return NULL;
         if (number != 0)
                 free_nodes = shared->nodes[number].next;

@@ -354,6 +354,26 @@ capability_names() {
         wait_until 10 has_few_descriptors "$REPLY" 60
 }
 
+@test "files that were looked up leave half of the descriptors to open files, also on a source without file handles" {
+        only_remap
+        local dir=$BATS_TEST_TMPDIR/tmpfs
+        make_source tmpfs
+        mkdir "$dir"/{lower,upper,work,merged}
+        (cd "$dir/lower" && touch file-{1..1800})
+        mount -t overlay -o "lowerdir=$dir/lower,upperdir=$dir/upper,workdir=$dir/work" overlay "$dir/merged"
+        remap_container
+        HELPER_PREFIX=(prlimit --nofile=2000:2000)
+        remap_mount "$dir/merged" /data
+        HELPER_PREFIX=()
+        umount -l "$dir/merged"
+        in_container cat /data/file-1
+        run in_container find /data -type f -size 0
+        [[ $status != 0 && $output == *'Too many open files in system'* ]]
+        background in_container sh -c 'exec /bin/fs-calls open-many 300 /data/file-1 >/tmp/opened'
+        wait_until 20 in_container grep -q ready /tmp/opened
+        is "$(in_container head -n 1 /tmp/opened)" "300 ok"
+}
+
 # bats test_tags=kernel,kernel_too
 @test "one process that opens files until it is refused leaves others of its user, and other users, theirs" {
         only_remap
