@@ -323,7 +323,7 @@ void files_flush(fuse_req_t request, fuse_ino_t number, struct fuse_file_info *f
 
 /*
  * The next daemon can repeat what is done before the descriptor is recorded as released, and does nothing but close that
- * afterwards (session.c): the number may be another file's.
+ * afterwards (released.c): the number may be another file's.
  */
 void files_release(fuse_req_t request, fuse_ino_t number, struct fuse_file_info *file)
 {

@@ -18,7 +18,6 @@
 #include "caches.h"
 #include "caller.h"
 #include "caller_ids.h"
-#include "descriptors.h"
 #include "fuse_library.h"
 #include "interrupts.h"
 #include "locks.h"
@@ -27,6 +26,7 @@
 #include "operation.h"
 #include "operations.h"
 #include "passthrough.h"
+#include "released.h"
 #include "request.h"
 #include "waiters.h"
 
@@ -475,56 +475,10 @@ static void greet(void)
         answer_withhold(false);
 }
 
-/* ---- descriptors that the last daemon did not get to close */
-
-static struct {
-        int count;
-        int fds[THREADS_MAX]; /* one of each thread; a few more stay for the next daemon */
-} released;
-
-/* The file was released, and the number is another file's as soon as it is closed: such a request is only answered. */
-static void answer_releases(void)
-{
-        for (int i = 0; i < THREADS_MAX; i++) {
-                struct fuse_in_header *header = request_buffer(i);
-                const struct fuse_release_in *release = (const void *)(header + 1);
-
-                if (header->len == 0 || (header->opcode != FUSE_RELEASE && header->opcode != FUSE_RELEASEDIR) ||
-                    release->fh >= DESCRIPTORS_MAX || shared->uses[release->fh] != USE_RELEASED)
-                        continue;
-                answer_error(header->unique, 0);
-                __atomic_store_n(&header->len, 0, __ATOMIC_RELEASE);
-        }
-}
-
-static void *close_released(void *ignored)
-{
-        (void)ignored;
-        for (int i = 0; i < released.count; i++)
-                descriptor_end(released.fds[i]);
-        waiters_retry();
-        (void)poll(NULL, 0, -1); /* no thread ends */
-        return NULL;
-}
-
-/* By another thread: a server may be slow to answer. */
-static void end_released(void)
-{
-        pthread_t thread;
-
-        answer_releases();
-        released.count = 0;
-        for (uint32_t fd = 0; fd < shared->descriptors && released.count < THREADS_MAX; fd++)
-                if (shared->uses[fd] == USE_RELEASED)
-                        released.fds[released.count++] = (int)fd;
-        if (released.count > 0 && pthread_create(&thread, NULL, close_released, NULL) == 0)
-                (void)pthread_detach(thread); /* cannot fail for a new thread */
-}
-
 /* Begin to repeat what the last daemon left. */
 static void replay(void)
 {
-        end_released();
+        released_end();
         replay_waiters();
         (void)pthread_mutex_lock(&threads.mutex);
         for (int i = 0; i < THREADS_MAX; i++)

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * released.h - files that the last daemon was asked to release, and whose descriptors it did not get to close.
+ */
+#ifndef FLEXGRAFT_REMAP_RELEASED_H
+#define FLEXGRAFT_REMAP_RELEASED_H
+
+/* released_end() - answer these requests, and have another thread close the descriptors: a server may be slow to answer. */
+void released_end(void);
+
+#endif
