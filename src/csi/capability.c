@@ -14,6 +14,13 @@ static int mode_of(const Csi__V1__VolumeCapability *capability)
         return capability->access_mode != NULL ? (int)capability->access_mode->mode : 0;
 }
 
+/* Writers of several nodes. */
+static bool is_many(const Csi__V1__VolumeCapability *capability)
+{
+        return mode_of(capability) == MODE(MULTI_NODE_SINGLE_WRITER) ||
+               mode_of(capability) == MODE(MULTI_NODE_MULTI_WRITER);
+}
+
 const char *csi_capability_incomplete(const Csi__V1__VolumeCapability *capability)
 {
         if (capability == NULL)
@@ -32,17 +39,22 @@ const char *csi_capability_incomplete(const Csi__V1__VolumeCapability *capabilit
         return NULL;
 }
 
+bool csi_capabilities_need_share(size_t count, Csi__V1__VolumeCapability *const *capabilities)
+{
+        for (size_t i = 0; i < count; i++)
+                if (is_many(capabilities[i]) || strcmp(csi_capability_fs_type(capabilities[i]), "nfs") == 0)
+                        return true;
+        return false;
+}
+
 const char *csi_capability_impossible(const Csi__V1__VolumeCapability *capability, bool shared)
 {
-        bool many = mode_of(capability) == MODE(MULTI_NODE_SINGLE_WRITER) ||
-                    mode_of(capability) == MODE(MULTI_NODE_MULTI_WRITER);
-
         if (shared && csi_capability_is_block(capability))
                 return "it is a directory of a server, and no block device";
         if (shared && csi_capability_fs_type(capability)[0] != '\0' &&
             strcmp(csi_capability_fs_type(capability), "nfs") != 0)
                 return "it is a directory of a server, without a filesystem of its own";
-        if (many && !shared)
+        if (is_many(capability) && !shared)
                 return "it is on one node, where others cannot write to it";
         return NULL;
 }

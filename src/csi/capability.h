@@ -24,6 +24,9 @@ const char *csi_capability_incomplete(const Csi__V1__VolumeCapability *capabilit
  */
 const char *csi_capability_impossible(const Csi__V1__VolumeCapability *capability, bool shared);
 
+/* csi_capabilities_need_share() - whether only a volume on a server can be used so: writers of several nodes, or "nfs". */
+bool csi_capabilities_need_share(size_t count, Csi__V1__VolumeCapability *const *capabilities);
+
 /* csi_capability_is_block() - whether it is for the device itself. */
 bool csi_capability_is_block(const Csi__V1__VolumeCapability *capability);
 

@@ -2,6 +2,8 @@
 /* controller.c - the rows of the Controller service. Volumes are nobody's to attach: there is no ControllerPublishVolume. */
 #include "controller.h"
 
+#include "capability.h"
+
 #define CAPABILITY(word) CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__##word
 
 static const Csi__V1__ControllerServiceCapability__RPC__Type capabilities[] = {
@@ -56,12 +58,13 @@ static bool always(const ProtobufCMessage *request)
         return true;
 }
 
-/* A pool may be on a server, too: nobody here knows. */
+/* Other pools may be on a server, too: nobody here knows. */
 static bool create_lasts(const ProtobufCMessage *request)
 {
         const Csi__V1__CreateVolumeRequest *create = (const Csi__V1__CreateVolumeRequest *)request;
 
         return create->volume_content_source != NULL ||
+               csi_capabilities_need_share(create->n_volume_capabilities, create->volume_capabilities) ||
                csi_map_find(CSI_MAP(create, parameters), "server", /* any_case= */ true) != NULL;
 }
 

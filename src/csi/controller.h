@@ -54,8 +54,8 @@ int64_t reply_bytes(const json_t *object, const char *key);
 /* controller_find() - in a reply of volume-list, the volume (or the snapshot) of an id; NULL: there is none. Borrowed. */
 const json_t *controller_find(const struct outcome *outcome, const char *id, bool snapshot);
 
-/* controller_is_shared() - whether other nodes can use it, too. */
-bool controller_is_shared(const json_t *volume);
+/* controller_is_shared() - whether other nodes can use it, too: a volume, or those of a pool. */
+bool controller_is_shared(const json_t *object);
 
 /* controller_volume() - a message. */
 Csi__V1__Volume *controller_volume(struct call *call, const json_t *volume);
@@ -77,6 +77,14 @@ Csi__V1__Topology *controller_topology(struct call *call);
 
 /* controller_topology_here() - whether a topology, or a list of them that is not empty, has this node. */
 bool controller_topology_here(const struct call *call, const Csi__V1__Topology *topology);
+
+/* ---- controller_capacity.c: the pools of a class */
+
+/* controller_capacity_request() - of volume-capacity, by the parameters of the class. A new object. */
+json_t *controller_capacity_request(size_t count, const void *const *entries);
+
+/* controller_pools_shared() - whether it has answered that other nodes can use all volumes of the class, too; with no pool, true. */
+bool controller_pools_shared(const struct outcome *outcome, const char *profile);
 
 /* ---- a page of a list */
 

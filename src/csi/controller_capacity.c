@@ -13,11 +13,6 @@ static const Csi__V1__GetCapacityRequest *request_of(const struct call *call)
         return (const Csi__V1__GetCapacityRequest *)call_request(call);
 }
 
-static const char *parameter(const Csi__V1__GetCapacityRequest *request, const char *key)
-{
-        return csi_map_find(CSI_MAP(request, parameters), key, /* any_case= */ false);
-}
-
 /* maximum_bytes: of one volume; negative: nobody knows. */
 static void answer(struct call *call, int64_t available_bytes, int64_t maximum_bytes)
 {
@@ -33,24 +28,46 @@ static void answer(struct call *call, int64_t available_bytes, int64_t maximum_b
 
 static bool is_directory(const json_t *pool)
 {
-        return strcmp(json_member_text(pool, "type"), "directory") == 0 ||
-               strcmp(json_member_text(pool, "type"), "nfs") == 0;
+        return strcmp(json_member_text(pool, "type"), "directory") == 0 || controller_is_shared(pool);
 }
 
 /* Whether volumes of a pool can be used as the request wants them. */
 static bool fits(const Csi__V1__GetCapacityRequest *request, const json_t *pool)
 {
-        bool shared = strcmp(json_member_text(pool, "type"), "nfs") == 0;
-
         for (size_t i = 0; i < request->n_volume_capabilities; i++) {
                 const Csi__V1__VolumeCapability *capability = request->volume_capabilities[i];
 
-                if (csi_capability_impossible(capability, shared) != NULL)
+                if (csi_capability_impossible(capability, controller_is_shared(pool)) != NULL)
                         return false;
                 if (is_directory(pool) &&
                     (csi_capability_is_block(capability) || csi_capability_fs_type(capability)[0] != '\0'))
                         return false;
         }
+        return true;
+}
+
+/* What was measured for the class: a pool, or its profile in that; NULL: the profile does not select it. */
+static const json_t *measured_of(const json_t *pool, const char *profile)
+{
+        const json_t *entry;
+        size_t i;
+
+        if (profile == NULL)
+                return pool;
+        json_array_foreach (json_object_get(pool, "profiles"), i, entry)
+                if (strcmp(json_member_text(entry, "profile"), profile) == 0)
+                        return entry;
+        return NULL;
+}
+
+bool controller_pools_shared(const struct outcome *outcome, const char *profile)
+{
+        const json_t *pool;
+        size_t i;
+
+        json_array_foreach (json_object_get(outcome->reply, "pools"), i, pool)
+                if (measured_of(pool, profile) != NULL && !controller_is_shared(pool))
+                        return false;
         return true;
 }
 
@@ -78,7 +95,7 @@ static void add(struct sum *sum, const json_t *measured)
 static void measured(struct call *call, const struct outcome *outcome)
 {
         const Csi__V1__GetCapacityRequest *request = request_of(call);
-        const char *profile = parameter(request, "profile");
+        const char *profile = csi_map_find(CSI_MAP(request, parameters), "profile", /* any_case= */ false);
         struct sum sum = {};
         const json_t *pool;
         size_t i;
@@ -90,29 +107,20 @@ static void measured(struct call *call, const struct outcome *outcome)
         }
         if (controller_failed(call, outcome))
                 return;
-        json_array_foreach (json_object_get(outcome->reply, "pools"), i, pool) {
-                const json_t *entry;
-                size_t j;
-
-                if (!fits(request, pool))
-                        continue;
-                if (profile == NULL)
-                        add(&sum, pool);
-                json_array_foreach (json_object_get(pool, "profiles"), j, entry)
-                        if (profile != NULL && strcmp(json_member_text(entry, "profile"), profile) == 0)
-                                add(&sum, entry);
-        }
+        json_array_foreach (json_object_get(outcome->reply, "pools"), i, pool)
+                if (fits(request, pool) && measured_of(pool, profile) != NULL)
+                        add(&sum, measured_of(pool, profile));
         answer(call, sum.unknown ? INT64_MAX : sum.available_bytes, sum.unknown ? -1 : sum.largest_bytes);
 }
 
-static json_t *capacity_request(const Csi__V1__GetCapacityRequest *request)
+json_t *controller_capacity_request(size_t count, const void *const *entries)
 {
-        const char *pool = parameter(request, "pool");
-        const char *profile = parameter(request, "profile");
+        const char *pool = csi_map_find(count, entries, "pool", /* any_case= */ false);
+        const char *profile = csi_map_find(count, entries, "profile", /* any_case= */ false);
         json_t *wanted = json_object();
         json_t *parameters = json_object();
 
-        controller_pool_parameters(CSI_MAP(request, parameters), parameters);
+        controller_pool_parameters(count, entries, parameters);
         if (pool != NULL || profile == NULL)
                 (void)json_object_set_new(wanted, "pool", json_string(pool != NULL ? pool : "default"));
         if (profile != NULL)
@@ -138,5 +146,6 @@ void controller_get_capacity(struct call *call)
         else if (csi_map_find(CSI_MAP(request, parameters), "server", /* any_case= */ true) != NULL)
                 answer(call, INT64_MAX, -1); /* the server is not asked: it may not answer */
         else
-                controller_run(call, "volume-capacity", capacity_request(request), measured);
+                controller_run(call, "volume-capacity", controller_capacity_request(CSI_MAP(request, parameters)),
+                               measured);
 }

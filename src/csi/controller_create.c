@@ -48,6 +48,7 @@ static bool source_is_snapshot(const Csi__V1__CreateVolumeRequest *request)
 
 /* ---- what it asks for */
 
+/* By the parameters of csi-driver-nfs; what its pool is, volume-capacity says. */
 static bool is_shared(const Csi__V1__CreateVolumeRequest *request)
 {
         return csi_map_find(CSI_MAP(request, parameters), "server", /* any_case= */ true) != NULL;
@@ -62,19 +63,21 @@ static int64_t size_of(const Csi__V1__CreateVolumeRequest *request)
         return range->limit_bytes != 0 && range->limit_bytes < DEFAULT_BYTES ? range->limit_bytes : DEFAULT_BYTES;
 }
 
-/* The filesystem that one of the capabilities names; "": none does. */
-static const char *fs_type_of(const Csi__V1__CreateVolumeRequest *request)
+static bool is_block(const Csi__V1__CreateVolumeRequest *request)
+{
+        return csi_capability_is_block(request->volume_capabilities[0]);
+}
+
+/* The filesystem that one of the capabilities names, or the class; "": none does. */
+static const char *fs_type_of(const Csi__V1__CreateVolumeRequest *request, bool shared)
 {
         const char *fs_type = "";
 
         for (size_t i = 0; i < request->n_volume_capabilities && fs_type[0] == '\0'; i++)
                 fs_type = csi_capability_fs_type(request->volume_capabilities[i]);
-        return fs_type;
-}
-
-static bool is_block(const Csi__V1__CreateVolumeRequest *request)
-{
-        return csi_capability_is_block(request->volume_capabilities[0]);
+        if (fs_type[0] == '\0' && !is_block(request))
+                fs_type = parameter(request, "fsType") ?: "";
+        return shared && strcmp(fs_type, "nfs") == 0 ? "" : fs_type; /* it has none of its own */
 }
 
 /* As csi-driver-nfs, which mounts the share with the mount flags of the class. */
@@ -125,16 +128,15 @@ static json_t *begin_request(const Csi__V1__CreateVolumeRequest *request)
         return wanted;
 }
 
-static json_t *new_request(const Csi__V1__CreateVolumeRequest *request)
+static json_t *new_request(const Csi__V1__CreateVolumeRequest *request, bool shared)
 {
         json_t *wanted = begin_request(request);
-        const char *fs_type = fs_type_of(request);
         const char *profile = parameter(request, "profile");
         json_t *parameters = parameters_of(request);
 
         (void)json_object_set_new(wanted, "size", json_integer(size_of(request)));
         (void)json_object_set_new(wanted, "targetType", json_string(is_block(request) ? "block" : "mount"));
-        set(wanted, "fsType", fs_type[0] != '\0' || is_block(request) ? fs_type : parameter(request, "fsType"));
+        set(wanted, "fsType", fs_type_of(request, shared));
         set(wanted, "profile", profile);
         /* With a profile only what one adds to it is said; volume-create refuses that, but for what is of the claim. */
         if (profile == NULL || json_object_size(parameters) > 0)
@@ -165,7 +167,7 @@ static json_t *copy_request(const Csi__V1__CreateVolumeRequest *request)
 /* What the request says and a copy, or a copy of this volume, has not; NULL: nothing. */
 static const char *lacking(struct call *call, const json_t *volume)
 {
-        json_t *wanted = new_request(request_of(call));
+        json_t *wanted = new_request(request_of(call), is_shared(request_of(call)));
         const char *erase = json_member_text(json_object_get(wanted, "parameters"), "eraseAfter");
         const char *key = controller_copy_lacks(wanted, volume);
 
@@ -221,23 +223,30 @@ static void fail_elsewhere(struct call *call, const struct outcome *outcome)
                 call_fail(call, GRPC_RESOURCE_EXHAUSTED, "%s", message);
 }
 
+/* Whether that is why a program failed; then the call goes on. */
+static bool lacks_pool(struct call *call, const struct outcome *outcome)
+{
+        const Csi__V1__CreateVolumeRequest *request = request_of(call);
+        char name[CSI_VOLUME_NAME_SIZE];
+
+        if (outcome->status <= 0 || source_id(request) != NULL ||
+            (outcome->error != ENOENT && outcome->error != ENODEV))
+                return false;
+        call_keep(call, csi_text(call, outcome->message));
+        csi_new_name(request->name, name);
+        list_named(call, name, fail_elsewhere);
+        return true;
+}
+
 static void created(struct call *call, const struct outcome *outcome)
 {
         const Csi__V1__CreateVolumeRequest *request = request_of(call);
         const json_t *volume = json_object_get(outcome->reply, "volume");
         Csi__V1__CreateVolumeResponse response = CSI__V1__CREATE_VOLUME_RESPONSE__INIT;
         const char *differs;
-        bool elsewhere = source_id(request) == NULL && (outcome->error == ENOENT || outcome->error == ENODEV);
 
-        if (outcome->status > 0 && elsewhere) {
-                size_t size = strlen(outcome->message) + 1;
-                char name[CSI_VOLUME_NAME_SIZE];
-
-                call_keep(call, memcpy(call_memory(call, size), outcome->message, size));
-                csi_new_name(request->name, name);
-                list_named(call, name, fail_elsewhere);
+        if (lacks_pool(call, outcome))
                 return;
-        }
         if (outcome->error == EOPNOTSUPP && source_id(request) != NULL) { /* the source and the class do not fit */
                 call_fail(call, GRPC_INVALID_ARGUMENT, "%s", outcome->message);
                 return;
@@ -351,10 +360,9 @@ static bool is_here(const struct call *call, const Csi__V1__TopologyRequirement 
         return any;
 }
 
-static enum grpc_code check(const struct call *call, const char **ret_why)
+static enum grpc_code check(const struct call *call, bool shared, const char **ret_why)
 {
         const Csi__V1__CreateVolumeRequest *request = request_of(call);
-        bool shared = is_shared(request);
         enum grpc_code code;
 
         *ret_why = "the volume's name is missing";
@@ -366,7 +374,7 @@ static enum grpc_code check(const struct call *call, const char **ret_why)
         if ((code = check_capabilities(request, shared, ret_why)) != GRPC_OK)
                 return code;
         *ret_why = "the mount flags (mountOptions) are too long";
-        if (shared && has_long_flags(request))
+        if (is_shared(request) && has_long_flags(request))
                 return GRPC_INVALID_ARGUMENT;
         if ((*ret_why = csi_range_problem(request->capacity_range)) != NULL)
                 return GRPC_OUT_OF_RANGE;
@@ -374,11 +382,11 @@ static enum grpc_code check(const struct call *call, const char **ret_why)
         return shared || is_here(call, request->accessibility_requirements) ? GRPC_OK : GRPC_RESOURCE_EXHAUSTED;
 }
 
-void controller_create_volume(struct call *call)
+static void create(struct call *call, bool shared)
 {
         const Csi__V1__CreateVolumeRequest *request = request_of(call);
         const char *why;
-        enum grpc_code code = check(call, &why);
+        enum grpc_code code = check(call, shared, &why);
         char name[CSI_VOLUME_NAME_SIZE];
 
         if (code != GRPC_OK)
@@ -387,5 +395,23 @@ void controller_create_volume(struct call *call)
                 csi_new_name(request->name, name);
                 list_named(call, name, target_listed);
         } else
-                controller_run(call, "volume-create", new_request(request), created);
+                controller_run(call, "volume-create", new_request(request, shared), created);
+}
+
+static void pools_listed(struct call *call, const struct outcome *outcome)
+{
+        if (!lacks_pool(call, outcome) && !controller_failed(call, outcome))
+                create(call, controller_pools_shared(outcome, parameter(request_of(call), "profile")));
+}
+
+void controller_create_volume(struct call *call)
+{
+        const Csi__V1__CreateVolumeRequest *request = request_of(call);
+
+        if (!is_shared(request) &&
+            csi_capabilities_need_share(request->n_volume_capabilities, request->volume_capabilities))
+                controller_run(call, "volume-capacity", controller_capacity_request(CSI_MAP(request, parameters)),
+                               pools_listed);
+        else
+                create(call, is_shared(request));
 }

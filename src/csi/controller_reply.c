@@ -45,9 +45,9 @@ const json_t *controller_find(const struct outcome *outcome, const char *id, boo
         return NULL;
 }
 
-bool controller_is_shared(const json_t *volume)
+bool controller_is_shared(const json_t *object)
 {
-        return strcmp(json_member_text(volume, "type"), "nfs") == 0;
+        return strcmp(json_member_text(object, "type"), "nfs") == 0;
 }
 
 /* ---- where it is */

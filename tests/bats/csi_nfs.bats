@@ -25,7 +25,7 @@ setup() {
         core_setup
         has_python_modules grpc_tools || skip "no python3-grpcio-tools"
         KUBELET=$BATS_TEST_TMPDIR/kubelet CSI_IN='' CSI_OUT='' CSI_CLIENT_OPTIONS=()
-        make_program volume-create '{"status": "Success", "volume": {"name": "data", "type": "nfs"}}'
+        make_program volume-create '{"status": "Success", "volume": {"name": "data", "type": "nfs", "targetType": "mount"}}'
         node_setup
         CAPABILITY='{"mount": {}, "access_mode": {"mode": "MULTI_NODE_MULTI_WRITER"}}'
         core_start
@@ -126,6 +126,61 @@ END_OF_IDS
         is "$(programs_begun)" volume-list
         with_id ControllerGetVolume 'nas.example.org#export#pvc-1#pvc-1#'
         answers NOT_FOUND
+}
+
+# pools_are [TYPE...]: volume-capacity answers with pools of these types, which the profile "web" selects, and one more that it does not.
+pools_are() {
+        local type pools='{"type": "loop", "profiles": []}'
+        for type; do
+                pools+=", {\"type\": \"$type\", \"profiles\": [{\"profile\": \"web\"}]}"
+        done
+        make_program volume-capacity "{\"status\": \"Success\", \"pools\": [$pools]}"
+}
+
+@test "writers on several nodes may have volumes of a class whose pools are all on servers" {
+        pools_are nfs nfs
+        csi CreateVolume "$(volume_request data '"parameters": {"profile": "web"}')"
+        answers OK
+        is "$(programs_begun)" 'volume-capacity volume-create'
+        is "$(requests '.[0] | keys == ["profile"] and .profile == "web"')" true
+
+        asked_anew
+        make_program volume-capacity '{"status": "Success", "pools": [{"type": "nfs", "profiles": []}]}'
+        csi CreateVolume "$(volume_request data '"parameters": {"pool": "nas"}')"
+        answers OK
+        is "$(requests '[.[].pool] | join(" ")')" 'nas nas'
+}
+
+@test "writers on several nodes are refused where a pool of the class is on one node" {
+        local types
+        for types in 'nfs directory' lvm; do
+                # shellcheck disable=SC2086 # words
+                pools_are $types
+                asked_anew
+                csi CreateVolume "$(volume_request data '"parameters": {"profile": "web"}')"
+                answers INVALID_ARGUMENT 'on one node' || return 1
+                is "$(programs_begun)" volume-capacity || return 1
+        done
+}
+
+@test "the provisioner tries another node for a volume of many writers whose pool this node lacks" {
+        make_program volume-capacity '{"status": "Failure", "message": "no pool \"nas\"", "error": {"errno": "ENOENT"}}' 1
+        csi CreateVolume "$(volume_request data '"parameters": {"pool": "nas"}')"
+        answers RESOURCE_EXHAUSTED 'no pool'
+}
+
+@test "a volume on a server is made without a filesystem though the class says nfs" {
+        local mode parameters
+        pools_are nfs
+        for parameters in '"server": "nas.example.org", "share": "/export"' '"profile": "web"'; do
+                for mode in SINGLE_NODE_WRITER MULTI_NODE_MULTI_WRITER; do
+                        asked_anew
+                        csi CreateVolume "$(CAPABILITY="{\"mount\": {\"fs_type\": \"nfs\"}, \"access_mode\": {\"mode\": \"$mode\"}}" \
+                                volume_request data "\"parameters\": {$parameters}")"
+                        answers OK || return 1
+                        is "$(requests '.[-1] | [.name, has("fsType")] | map(tostring) | join(" ")')" 'data false' "$mode $parameters" || return 1
+                done
+        done
 }
 
 # made_in_pool PATH [MEMBERS]: CreateVolume of "data" in the pool "nas", whose volume has that path on its server.
