@@ -55,10 +55,10 @@ int main(int argc, char **argv)
                                : provision_reply_failure(&request, &error);
         if (request.path != NULL)
                 return provision_end(), reply_say(reply, EXIT_DONE);
-        if (!metrics && volume_health_add(reply, &error) < 0)
-                return provision_reply_failure(&request, &error);
+        r = volume_health_add(reply, &error);
         if (!metrics)
-                return reply_say(reply, EXIT_DONE);
-        r = volume_metrics_say(reply, &error);
+                return r < 0 ? provision_reply_failure(&request, &error) : reply_say(reply, EXIT_DONE);
+        if (r == 0)
+                r = volume_metrics_say(reply, &error);
         return r < 0 ? provision_reply_complaint(&request, &error) : r;
 }

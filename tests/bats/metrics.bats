@@ -51,6 +51,18 @@ sample() {
         is "$(sample flexgraft_volume_problem 'volume="t\\"wo\\\\",pool="default"')" 1
 }
 
+@test "a volume whose filesystem has become read-only is a problem in the metrics" {
+        created '{"name": "db", "size": "8m", "fsType": "ext4"}'
+        lifecycle_up db type=loop
+        metrics volume-list
+        is "$(sample flexgraft_volume_problem 'volume="db",pool="default"')" 0
+        mount -o remount,ro "$(global_dir db)"
+        metrics volume-list
+        is "$(sample flexgraft_volume_problem 'volume="db",pool="default"')" 1
+        is "$(sample flexgraft_volume_state 'volume="db",pool="default",state="created"')" 1
+        lifecycle_down db
+}
+
 @test "a volume that is mounted has the bytes and inodes of its filesystem in the metrics" {
         local labels dir
         call mount "$(make_dir "$KUBELET/pods/pod-1/volumes/$DRIVER_NAME"; pod_dir cache)" "$(spec cache type=tmpfs size=8Mi)"

@@ -175,12 +175,12 @@ static void put_volumes(struct metrics_text *text, const json_t *volumes)
                 metrics_value(text, 1);
         }
         metrics_family(text, NAME("volume_problem"), "gauge",
-                       "Whether a volume is missing, or a call that made or deleted it has not ended.");
+                       "Whether a volume's health, as volume-list shows it, is other than ok.");
         for (size_t i = 0; i < count; i++) {
                 const json_t *volume = json_array_get(volumes, i);
 
                 put_volume(text, NAME("volume_problem"), volume);
-                metrics_value(text, strcmp(state_of(volume), "created") != 0);
+                metrics_value(text, strcmp(json_member_text(volume, "health"), "ok") != 0);
         }
 }
 
