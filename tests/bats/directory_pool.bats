@@ -457,6 +457,22 @@ directory_sweep() {
         nothing_of_directories
 }
 
+@test "a directory whose filesystem has become read-only is failed while it is mounted" {
+        directory_pool
+        mount -t tmpfs -o mode=0700 tmpfs "$DIRS"
+        made_directory
+        SPECS[data]=$(spec data type=directory)
+        kubelet_publish data
+        listed
+        assert_field '.volumes[0] | [.health, .problem, .used] | tojson' '["ok",null,null]'
+        mount -o remount,ro "$DIRS"
+        listed
+        assert_field '.volumes[0] | .health, .problem' $'failed\nits filesystem has become read-only, as after an error'
+        mount -o remount,rw "$DIRS"
+        kubelet_unpublish data
+        removed '{"name": "data"}'
+}
+
 # is_of_one_namespace TEXT: the directory data is that of its first pod, also when that is gone; the message has the text then.
 is_of_one_namespace() {
         SPECS[data]=$(spec data type=directory)

@@ -192,6 +192,12 @@ node_nfs_mounts() {
         is "$(on_server)" "archived-team archived-team/claim archived-team/claim/other team"
 }
 
+# uses: who has the volume "data", where, by volume-list.
+uses() {
+        listed
+        jq -r '[.volumes[] | select(.name == "data").uses[].target] | join(" ")' <<<"$json"
+}
+
 # bats test_tags=kernel,nfs
 @test "volume-delete refuses a directory of the share that a pod of the node has mounted" {
         with_server
@@ -202,18 +208,13 @@ node_nfs_mounts() {
         call mount "$(pod_dir data)" "$(publish_spec data "$POD")"
         assert_success
         touch "$(pod_dir data)/file"
+        is "$(uses)" "$(pod_dir data)"
         remove '{"name": "data"}'
         refused EBUSY "$(pod_dir data)"
         [[ -e $EXPORTED/data/file ]]
         kubelet_unpublish data
         removed '{"name": "data"}'
         is "$(on_server)|$(provisioned)" "|"
-}
-
-# uses: who has the volume "data", where, by volume-list.
-uses() {
-        listed
-        jq -r '[.volumes[] | select(.name == "data").uses[].target] | join(" ")' <<<"$json"
 }
 
 # is_released: neither a mount of the share nor a daemon of one is left on the node.

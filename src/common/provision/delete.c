@@ -23,8 +23,8 @@
 #define BUSY_WAIT_MS 100
 
 /*
- * A directory on a share has no key in the index of uses: its volume's own record has the pods of this node, and the
- * index the containers, by the volume's name. Those of other nodes cannot be asked.
+ * The index has the pods and the containers of this node that have a directory on a share, by the volume's name; what
+ * earlier versions mounted, the volume's own record has alone. Those of other nodes cannot be asked.
  */
 static int check_unpublished(const struct provision_call *call, const char *name, struct error *error)
 {

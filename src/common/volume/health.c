@@ -167,9 +167,12 @@ static void look(const struct patients *patients, struct patient *patient)
                 r = -ENOENT;
         if (r == 0 && record.formatting[0] != '\0')
                 find(patient, HEALTH_UNFINISHED, "its filesystem is not finished; the next mount makes it anew");
-        if (r == 0 && record.device_number != 0 && strcmp(record.boot_id, patients->boot_id) == 0) {
-                look_at_device(patient, &record);
+        if (r == 0 && strcmp(record.boot_id, patients->boot_id) == 0) {
+                if (record.device_number != 0)
+                        look_at_device(patient, &record);
                 look_at_filesystem(patient, &record);
+                if (record.device_number == 0) /* that is how full the pool is */
+                        patient->usage = (struct fs_usage){};
         }
         if (problem != NULL)
                 find(patient, HEALTH_FAILED, problem);

@@ -6,9 +6,11 @@
 #include <sys/mount.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "mount/nfs.h"
 #include "pool/pool_nfs_share.h"
 #include "state/policy.h"
+#include "state/use_index.h"
 #include "volume/call.h"
 #include "volume/kind.h"
 
@@ -57,6 +59,10 @@ static int make(struct volume_call *call, struct error *error)
         if ((r = parse(call->request, &export, error)) < 0 ||
             (r = policy_server_check(&call->policy, export.host, /* open= */ true, &rule, error)) < 0)
                 return r;
+        /* volume-list and volume-delete ask for it as for one of a pool; longer than that is no volume's path */
+        (void)text_copy(call->record.source, sizeof call->record.source, export.source);
+        call->record.uses[0] = '\0';
+        use_keys_add_named(call->record.uses, call->request->name);
         return nfs_mount_on_node(&mount, error);
 }
 
