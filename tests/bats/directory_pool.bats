@@ -839,6 +839,19 @@ without_resource() {
 }
 
 # bats test_tags=kernel
+@test "match takes a directory for a volume that may be one, and for no other" {
+        quota_pool ext4
+        made_directory
+        removed '{"name": "data", "reclaimPolicy": "recycle"}'
+        created '{"name": "db", "size": "8m", "match": true, "fsType": "ext4"}'
+        assert_field .volume.pool default
+        created '{"name": "raw", "size": "8m", "match": true, "targetType": "block"}'
+        assert_field .volume.pool default
+        created '{"name": "any", "size": "8m", "match": true}'
+        assert_field '.volume | [.pool, .id] | join(" ")' "dirs data"
+}
+
+# bats test_tags=kernel
 @test "an administrator's project that a process of the node gave a volume keeps its limit" {
         quota_pool ext4
         made_directory

@@ -473,7 +473,7 @@ is_missing() {
         assert_no_volume "$POOL_DIR"
 }
 
-@test "a pool whose filesystem does not answer keeps no other from being listed, measured, chosen and tidied" {
+@test "a pool whose filesystem does not answer keeps no other from being listed, measured, chosen, searched and tidied" {
         mkdir "$BATS_TEST_TMPDIR/fuse"
         background_ready "$FLEXGRAFT_TOOLS/silent-fuse" "$BATS_TEST_TMPDIR/fuse"
         printf '{"type": "loop", "path": "%s"}\n' "$BATS_TEST_TMPDIR/fuse" >"$FLEXGRAFT_POOLS/a-silent.json"
@@ -487,10 +487,13 @@ is_missing() {
                 "volume_capabilities": {"mount": {}, "access_mode": {"mode": "SINGLE_NODE_WRITER"}}}'
         not_hung created '{"name": "other", "size": "1m", "profile": "any"}'
         assert_field .volume.pool default
+        removed '{"name": "other", "reclaimPolicy": "recycle"}'
+        not_hung created '{"name": "again", "size": "1m", "match": true}'
+        assert_field .volume.id other.img
         at_syscall --at ftruncate --kill "$(program volume-create)" '{"name": "half", "size": "1m", "pool": "default"}'
         not_hung helper volume-reconcile '{}'
         assert_success
-        is "$(provisioned | paste -sd' ')" 'data.json other.json'
+        is "$(provisioned | paste -sd' ')" 'again.json data.json'
         kill -KILL "$BACKGROUND_PID"
 }
 

@@ -115,14 +115,18 @@ static int match_pool(const struct pool *pool, void *argument, struct error *err
 {
         struct match *match = argument;
         struct provision_call *call = match->call;
-        int r;
+        int r = 0;
 
-        if (pool->kind == NULL || (call->profile != NULL && !profile_selects(call->profile, pool)))
+        if (pool->kind == NULL || (call->profile != NULL && !profile_selects(call->profile, pool)) ||
+            !provision_call_is_fit(call, pool))
                 return 0;
         match->pool = *pool;
         call->pool = *pool;
         call->kind = pool->kind;
-        r = provision_call_lock_pool(call, error); /* reading a disk may activate it */
+        if (call->request->pool == NULL)
+                r = pool_check_answers(&call->config, pool, error);
+        if (r == 0)
+                r = provision_call_lock_pool(call, error); /* reading a disk may activate it */
         if (r == 0)
                 r = call->kind->each(&call->config, pool, match_item, match, error);
         if (r < 0 && call->request->pool == NULL) {

@@ -122,6 +122,16 @@ json_t *provision_call_item_object(const struct provision_call *call, const stru
         return volume;
 }
 
+bool provision_call_is_fit(const struct provision_call *call, const struct pool *pool)
+{
+        const struct provision_request *request = call->request;
+        const char *fs_type = request->fs_type ?: profile_fs_type(call->profile);
+        bool block = profile_is_block(call->profile) ||
+                     (request->target_type != NULL && strcmp(request->target_type, "block") == 0);
+
+        return !pool->kind->no_device || (!block && fs_type[0] == '\0');
+}
+
 int provision_call_check_target(const struct provision_call *call, const struct provision_record *record,
                                 struct error *error)
 {

@@ -60,6 +60,9 @@ json_t *provision_call_item_object(const struct provision_call *call, const stru
 /* provision_call_put_pool() - what its pool says of a volume that is a directory, into a reply. */
 void provision_call_put_pool(const struct pool *pool, const struct pool_item *item, json_t *volume);
 
+/* provision_call_is_fit() - whether volumes of such a pool can be what the profile and the request want. */
+bool provision_call_is_fit(const struct provision_call *call, const struct pool *pool);
+
 /* provision_call_check_target() - that the call's pool can have such a volume. Errors: EINVAL. */
 int provision_call_check_target(const struct provision_call *call, const struct provision_record *record,
                                 struct error *error);

@@ -172,14 +172,6 @@ static bool is_selected(const struct provision_call *call, const struct pool *po
                (types == NULL || text_among(pool->kind->type, types));
 }
 
-/* Whether volumes of this kind can be what the profile and the request want. */
-static bool is_fit(const struct provision_call *call, const struct pool *pool)
-{
-        const char *fs_type = call->request->fs_type ?: profile_fs_type(call->profile);
-
-        return !pool->kind->no_device || (!profile_is_block(call->profile) && fs_type[0] == '\0');
-}
-
 /* The first that has room, by name. */
 static int choose_pool(const struct pool *pool, void *argument, struct error *error)
 {
@@ -190,7 +182,7 @@ static int choose_pool(const struct pool *pool, void *argument, struct error *er
 
         if (!is_selected(call, pool))
                 return 0;
-        if (!is_fit(call, pool)) {
+        if (!provision_call_is_fit(call, pool)) {
                 choice->unfit = *pool;
                 return 0;
         }

@@ -80,7 +80,8 @@ static const struct key keys[] = {
         { "id", CREATE, 0, KEY_TEXT, .maximum = PROVISION_ID_MAX - 1, FIELD(id),
           .help = "adopt this disk of the pool, with its content; volume-list shows the disks" },
         { "match", CREATE, 0, KEY_BOOLEAN, FIELD(match),
-          .help = "true: adopt the smallest blank disk that is large enough; make one if there is none" },
+          .help = "true: adopt the smallest blank disk that is large enough, in all pools unless pool or profile says "
+                  "which; make one if there is none" },
         { "modify", CREATE, 0, KEY_BOOLEAN, FIELD(modify),
           .help = "true: the volume is there, perhaps in use: it gets the eraseAfter and reclaimPolicy of this "
                   "request" },
