@@ -82,8 +82,10 @@ static void add(struct sum *sum, const json_t *measured)
 {
         int64_t available_bytes = reply_bytes(measured, "available");
 
+        if (json_object_get(measured, "problem") != NULL)
+                return; /* no volume can be made, whatever is free */
         if (json_object_get(measured, "largest") == NULL) {
-                sum->unknown = sum->unknown || json_object_get(measured, "problem") == NULL;
+                sum->unknown = true;
                 return;
         }
         sum->available_bytes =

@@ -321,6 +321,15 @@ directory_pool() {
         [[ $(json_field .available_capacity) != 0 ]]
 }
 
+@test "there is no capacity in a pool that can have no volume, whatever is free" {
+        directory_pool
+        ok GetCapacity '{"parameters": {"pool": "dirs"}}'
+        [[ $(json_field .available_capacity) != 0 ]]
+        sed -i 's/}/, "quota": "required"}/' "$FLEXGRAFT_POOLS/dirs.json"
+        ok GetCapacity '{"parameters": {"pool": "dirs"}}'
+        assert_field '[.available_capacity, .maximum_volume_size.value] | map(. // 0 | tostring) | join(" ")' "0 0"
+}
+
 @test "the capacity of a profile is that of its pools" {
         make_pool_in_memory fast 64m
         write_profiles "\"db\": $(profile_for fast '')"

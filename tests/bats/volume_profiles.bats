@@ -428,6 +428,21 @@ END
         assert_field .profilesProblem null
 }
 
+@test "a profile passes over a pool that can have no volume; where there is no other, it says why" {
+        local name
+        for name in a b; do
+                mkdir -m 0700 "$BATS_TEST_TMPDIR/srv/$name"
+                printf '{"type": "directory", "path": "%s", "quota": "required"}\n' "$BATS_TEST_TMPDIR/srv/$name" >"$FLEXGRAFT_POOLS/$name.json"
+        done
+        write_profiles '"any": {"csi_plugin_type_selector": {"plugin_type": "directory"},
+                "volume_capabilities": {"mount": {}, "access_mode": {"mode": "SINGLE_NODE_WRITER"}}}'
+        create '{"name": "data", "size": "1m", "profile": "any"}'
+        refused EOPNOTSUPP 'quotas of projects'
+        sed -i 's/required/auto/' "$FLEXGRAFT_POOLS/b.json"
+        created '{"name": "data", "size": "1m", "profile": "any"}'
+        assert_field .volume.pool b
+}
+
 @test "match with a profile looks in that profile's pools alone" {
         make_pool fast
         make_pool slow

@@ -161,7 +161,7 @@ struct choice {
         struct pool pool;
         uint64_t largest_bytes; /* of those that were too small */
         bool selected;          /* any at all */
-        struct pool unfit;      /* of directories, for a volume that is none; without a name: none */
+        struct pool unfit;      /* one that cannot have the volume, whatever its size; without a name: none */
 };
 
 static bool is_selected(const struct provision_call *call, const struct pool *pool)
@@ -186,9 +186,13 @@ static int choose_pool(const struct pool *pool, void *argument, struct error *er
                 choice->unfit = *pool;
                 return 0;
         }
-        choice->selected = true;
         if ((r = pool_check_answers(&call->config, pool, error)) == 0)
                 r = pool->kind->measure(&call->config, pool, profile_parameters(call->profile), &measure, error);
+        if (r == 0 && measure.problem != NULL) {
+                choice->unfit = *pool;
+                return 0;
+        }
+        choice->selected = true;
         if (r < 0) {
                 log_say("skipping pool %s: %s", pool->name, error_why(error));
                 return 0;
@@ -248,9 +252,8 @@ static int find_pool(struct provision_call *call, struct error *error)
                 return r;
         if (r > 0)
                 return provision_call_use_pool(call, choice.pool.name, error);
-        if (!choice.selected && choice.unfit.name[0] != '\0')
-                return provision_call_use_pool(call, choice.unfit.name,
-                                               error); /* provision_call_check_target() says why not */
+        if (!choice.selected && choice.unfit.name[0] != '\0') /* create_claim() says why not */
+                return provision_call_use_pool(call, choice.unfit.name, error);
         if (!choice.selected)
                 return fail_because(error, ENOENT, "find pool", request->profile,
                                     "profile \"%.200s\" selects no pool%s%s", request->profile,
