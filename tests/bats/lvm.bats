@@ -200,6 +200,23 @@ lvm_uuid() {
         is "$(volumes)" $'tp thin-pool\ntwo thin'
 }
 
+@test "thin volumes and others together take no more than their pool's share" {
+        local thin='{"type": "thin", "thinpool": "tp"}'
+        echo "{\"type\": \"lvm\", \"volumeGroup\": \"$GROUP\", \"maxPercent\": 25}" >"$FLEXGRAFT_POOLS/big.json"
+        profile thin "$thin"
+        quietly lvcreate --type thin-pool --size 80M --name tp "$GROUP"
+        is "$(capacity available thin)" $((12 * EXTENT))
+        create one $((10 * EXTENT)) "\"parameters\": $thin"
+        assert_success
+        is "$(capacity largest thin)" $((2 * EXTENT))
+        is "$(capacity largest)" $((2 * EXTENT))
+        create two $((3 * EXTENT)) "\"parameters\": $thin"
+        assert_failure ENOSPC
+        create two $((2 * EXTENT)) "\"parameters\": $thin"
+        assert_success
+        is "$(capacity available)" 0
+}
+
 @test "what was on a volume is erased when it is deleted, and a signature that was left is wiped when one is made" {
         create data $((2 * EXTENT))
         assert_success

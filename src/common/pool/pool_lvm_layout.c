@@ -202,7 +202,7 @@ static uint64_t taken_by(const struct lvm_volume *volume, uint64_t extent_bytes)
 struct use {
         uint64_t extent_bytes;
         const char *thin_pool;
-        uint64_t ours_bytes; /* what our volumes take of the group */
+        uint64_t ours_bytes; /* what our volumes take of the group, or of its thin pools, at full size */
         uint64_t thin_pool_bytes;
         uint64_t thin_bytes; /* of the volumes in that thin pool, at full size */
 };
@@ -212,7 +212,7 @@ static int add_use(const struct lvm_volume *volume, void *argument, struct error
         struct use *use = argument;
 
         (void)error;
-        if (volume->ours && volume->thin_pool[0] == '\0')
+        if (volume->ours)
                 use->ours_bytes += taken_by(volume, use->extent_bytes);
         if (use->thin_pool != NULL && strcmp(volume->name, use->thin_pool) == 0 &&
             strcmp(volume->type, "thin-pool") == 0)
@@ -253,6 +253,7 @@ static int measure(const struct pool *pool, const json_t *parameters, struct poo
         struct lvm_group group;
         uint64_t budget;
         uint64_t left;
+        uint64_t room;
         uint64_t metadata;
         uint64_t copies = (uint64_t)layout.copies * (layout.stripes + layout.parity);
         int r;
@@ -267,9 +268,8 @@ static int measure(const struct pool *pool, const json_t *parameters, struct poo
         ret_measure->total_bytes = round_down(budget, group.extent_bytes);
         ret_measure->alignment_bytes = group.extent_bytes * layout.stripes;
         if (layout.thin_pool != NULL) {
-                ret_measure->available_bytes =
-                        use.thin_pool_bytes > use.thin_bytes ? use.thin_pool_bytes - use.thin_bytes : 0;
-                ret_measure->available_bytes = round_down(ret_measure->available_bytes, group.extent_bytes);
+                room = use.thin_pool_bytes > use.thin_bytes ? use.thin_pool_bytes - use.thin_bytes : 0;
+                ret_measure->available_bytes = round_down(room < left ? room : left, group.extent_bytes);
                 ret_measure->largest_bytes = ret_measure->available_bytes;
                 return 0;
         }
