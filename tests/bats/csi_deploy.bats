@@ -392,6 +392,19 @@ not_moved() {
         return 1
 }
 
+# words FILE FROM: the texts in double quotes from the line that matches FROM to the next end of the statement, sorted.
+words() {
+        sed -n "/$2/,/;\$/p" "$FLEXGRAFT_REPO/$1" | grep -o '"[^"]*"' | tr -d '"' | sort
+}
+
+# bats test_tags=text
+@test "every option of the driver is one of CSI's attributes, and moves with a PersistentVolume" {
+        local of_csi='accessMode|ephemeral|fsType|mountOptions|name|readOnly|targetType|kubernetes.io/.*' options
+        options=$("$(program verbs/mount)" --schema | jq -r '."$defs".request.properties | keys[]' | grep -vxE "$of_csi" | sort)
+        is "$(words src/csi/node_options.c 'known_keys\[\] = ')" "$(grep -vxE 'server|share' <<<"$options")" "known_keys of node_options.c"
+        is "$(words scripts/pv-to-csi '^def kept: ')" "$options" "kept of pv-to-csi"
+}
+
 @test "every example of a FlexVolume PersistentVolume becomes one of CSI that Kubernetes takes" {
         local name
         for name in loop block nfs user-namespace; do
