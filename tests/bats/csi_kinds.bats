@@ -323,11 +323,12 @@ on_share() {
 @test "what another node made in a pool on a server is deleted by this one, which may have no such pool" {
         with_share
         printf '{"name": "nas", "type": "nfs", "server": "%s", "share": "%s"}\n' "$NFS_ADDRESS" "$EXPORT" >"$FLEXGRAFT_POOLS/nas.json"
-        CAPABILITY=$WRITER
-        new_volume '"parameters": {"pool": "nas"}'
+        new_volume '"parameters": {"pool": "nas"}' # for writers on several nodes
         ID=$VOLUME_ID
         kubelet_up
         mark
+        listed
+        assert_field '.volumes[0].uses | map(.target) | join(" ")' "$(target)"
         kubelet_down
         rm -rf "$STATE_DIR/provisioned" "$FLEXGRAFT_POOLS/nas.json" # as on a node that never had it
         is "$(on_share)" 'data data/file'
