@@ -132,6 +132,15 @@ int detached_mount_clone_below(int mount_fd, int dir_fd, const char *source, str
         return worker_run_apart(clone_below_apart, NULL, &job, error);
 }
 
+int detached_mount_descend(int mount_fd, const char *path, const char *source, struct error *error)
+{
+        cleanup_close int root_fd = mount_fd;
+        cleanup_close int fd = sys_openat2(root_fd, path, O_PATH | O_DIRECTORY | O_CLOEXEC, 0,
+                                           RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
+
+        return fd < 0 ? fail(error, errno, "open", path) : detached_mount_clone_below(root_fd, fd, source, error);
+}
+
 struct clone_job {
         int source_fd;
         const struct container *container;

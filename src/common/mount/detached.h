@@ -38,6 +38,12 @@ int detached_mount_clone(int source_fd, const char *source, bool recursive, stru
 int detached_mount_clone_below(int mount_fd, int dir_fd, const char *source, struct error *error);
 
 /*
+ * detached_mount_descend() - the same of a directory by its path, which symbolic links, as containers may have made them,
+ * do not lead out of the mount. Closes mount_fd.
+ */
+int detached_mount_descend(int mount_fd, const char *path, const char *source, struct error *error);
+
+/*
  * detached_mount_clone_anew() - the same with an id mapping of its own, also where the source has another.
  *
  * Errors:  ENOSYS before Linux 6.15 (open_tree_attr); EINVAL the filesystem, or a mount below it, cannot be id-mapped.

@@ -10,7 +10,6 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/syscalls.h"
 #include "base/text.h"
 #include "mount/detached.h"
 #include "mount/mountinfo.h"
@@ -95,15 +94,6 @@ static int mount_stage(const struct volume_call *call, int stage_fd, struct erro
         return detached_mount_clone(stage_fd, call->request->name, /* recursive= */ false, error);
 }
 
-/* Symbolic links in the volume, which containers may have made, do not lead out of it. */
-static int take_subdir(int mount_fd, const char *subdir, const char *name, struct error *error)
-{
-        cleanup_close int fd = sys_openat2(mount_fd, subdir, O_PATH | O_DIRECTORY | O_CLOEXEC, 0,
-                                           RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
-
-        return fd < 0 ? fail(error, errno, "open", subdir) : detached_mount_clone_below(mount_fd, fd, name, error);
-}
-
 static int give_owner(const struct node_mount *mount, int mount_fd, struct error *error)
 {
         struct stat st;
@@ -143,12 +133,8 @@ static int make(const struct node_mount *mount, struct error *error)
         if ((mount->set & MOUNT_ATTR_RDONLY) == 0 && (r = node_mounted_check_writes(&volume.call, error)) < 0)
                 return r;
         mount_fd = volume_by_name_is_apart(&volume) ? fd_take(&stage_fd) : mount_stage(&volume.call, stage_fd, error);
-        if (mount_fd >= 0 && mount->subdir != NULL) {
-                int below_fd = take_subdir(mount_fd, mount->subdir, mount->name, error);
-
-                fd_close(&mount_fd);
-                mount_fd = below_fd;
-        }
+        if (mount_fd >= 0 && mount->subdir != NULL)
+                mount_fd = detached_mount_descend(mount_fd, mount->subdir, mount->name, error);
         if (mount_fd < 0 || (r = give_owner(mount, mount_fd, error)) < 0 ||
             (r = set_attributes(mount, mount_fd, error)) < 0)
                 return mount_fd < 0 ? mount_fd : r;
