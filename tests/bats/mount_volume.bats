@@ -189,6 +189,78 @@ type_on() {
         is_away db
 }
 
+@test "a directory of a volume is mounted in place of its root, and none of another request's" {
+        made db
+        start_container crun
+        mount_volume db /root
+        in_container sh -c 'mkdir -p /root/a/b /root/c && echo b >/root/a/b/file && echo c >/root/c/file && touch /root/plain'
+        mount_volume db /data '"subdir": "a/b"'
+        assert_success
+        is "$(in_container cat /data/file)" b
+        in_container sh -c 'echo written >/data/more'
+        is "$(in_container stat -c %u:%g /root/a/b/more)" 0:0
+        mount_volume db /data '"subdir": "a/b"'
+        assert_field .mount.alreadyMounted true
+        mount_volume db /data '"subdir": "c"'
+        assert_failure EBUSY 'something else there'
+        mount_volume db /data '"subdir": "c", "replace": true'
+        assert_success
+        is "$(in_container cat /data/file)" c
+        mount_volume db /more '"subdir": "none"'
+        assert_failure ENOENT
+        mount_volume db /more '"subdir": "plain"'
+        assert_failure ENOTDIR
+        remove_mount /root
+        assert_success
+        is "$(in_container cat /data/file)" c
+        remove_mount /data
+        assert_success
+        is_away db
+}
+
+@test "no path of a subdir leads out of the volume, whatever links a container has made there" {
+        local path
+        made db
+        start_container crun
+        mount_volume db /root
+        in_container sh -c 'mkdir -p /root/etc && ln -s ../../../.. /root/up && ln -s /etc /root/absolute && ln -s /proc/self/root /root/magic'
+        mount_volume db /up '"subdir": "up"'
+        assert_success
+        is "$(in_container ls -d /up/absolute)" /up/absolute
+        mount_volume db /absolute '"subdir": "absolute"'
+        assert_success
+        is "$(in_container ls -A /absolute)" ''
+        mount_volume db /magic '"subdir": "magic"'
+        assert_failure ENOENT
+        for path in / /etc .. a/../b; do
+                mount_volume db /more "\"subdir\": \"$path\""
+                is "$status" 2 "$path" || return 1
+                shows "below the volume's root"
+        done
+        for path in /up /absolute /root; do
+                remove_mount "$path"
+                assert_success
+        done
+        is_away db
+}
+
+@test "a batch mounts two directories of one volume" {
+        made db
+        start_container crun
+        mount_volume db /root
+        in_container mkdir /root/a /root/b
+        remove_mount /root
+        helper mount-batch "{\"container\": $CONTAINER_PID, \"mounts\": [{\"type\": \"volume\", \"volume\": \"db\", \"target\": \"/a\", \"subdir\": \"a\"},
+                {\"type\": \"volume\", \"volume\": \"db\", \"target\": \"/b\", \"subdir\": \"b\"}]}"
+        assert_success
+        in_container touch /a/in-a /b/in-b
+        is "$(cd "$(stage_of db)" && echo a/* b/*)" "a/in-a b/in-b"
+        remove_mount /a
+        remove_mount /b
+        assert_success
+        is_away db
+}
+
 @test "create makes a volume that is missing, in the pool that it names, and takes one that is there as it is" {
         make_pool fast
         start_container plain

@@ -157,19 +157,24 @@ comes_back() {
         is "$(in_container cat /data/below/bind/file)" text
 }
 
-@test "a volume by its name comes back, and mount-remove detaches it" {
+@test "a volume by its name comes back, and a directory of it, and mount-remove detaches it" {
         needs mount-volume volume-create
         volume_setup
         created '{"name": "db", "size": "8Mi"}'
         lives runc # which runs hooks in the mount namespace of the node here
         helper mount-volume "{\"container\": \"$BUNDLE_ID\", \"volume\": \"db\", \"target\": \"/data\", \"persist\": true}"
         assert_success
-        in_container sh -c 'echo kept >/data/file'
+        in_container sh -c 'echo kept >/data/file && mkdir /data/a && echo below >/data/a/file'
+        helper mount-volume "{\"container\": \"$BUNDLE_ID\", \"volume\": \"db\", \"target\": \"/below\", \"subdir\": \"a\", \"persist\": true}"
+        assert_success
         again runc
         is "$(in_container cat /data/file)" kept
         again runc
         is "$(in_container cat /data/file)" kept
+        is "$(in_container cat /below/file)" below
         is "$(listed_at /data)" "present true"
+        helper mount-remove "{\"container\": \"$BUNDLE_ID\", \"target\": \"/below\"}"
+        assert_success
         helper mount-remove "{\"container\": \"$BUNDLE_ID\", \"target\": \"/data\"}"
         assert_success
         assert_wishes ''

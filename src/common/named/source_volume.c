@@ -116,6 +116,8 @@ static int find_volume(struct injection *injection, struct error *error)
 
         injection->directory = !request->raw;
         (void)text_copy(injection->record.volume, sizeof injection->record.volume, request->source);
+        if (request->subdir != NULL)
+                injection_digest_text(injection, request->subdir);
         settle_kind(injection);
         return r;
 }
@@ -190,6 +192,16 @@ static int settle_apart(struct injection *injection, const struct volume_by_name
         return attributes_map(injection, error);
 }
 
+static int take_subdir(struct injection *injection, struct error *error)
+{
+        const struct request *request = injection->request;
+
+        if (injection->mount_fd >= 0 && request->subdir != NULL)
+                injection->mount_fd =
+                        detached_mount_descend(injection->mount_fd, request->subdir, request->source, error);
+        return injection->mount_fd < 0 ? injection->mount_fd : 0;
+}
+
 static int make_clone(struct injection *injection, bool owned, struct error *error)
 {
         const struct request *request = injection->request;
@@ -214,7 +226,7 @@ static int make_clone(struct injection *injection, bool owned, struct error *err
                                     "the volume is mounted read-only on this node; set \"readOnly\": true");
         injection->volume_file = record->file;
         if (volume_by_name_is_apart(volume))
-                return settle_apart(injection, volume, error);
+                return (r = take_subdir(injection, error)) < 0 ? r : settle_apart(injection, volume, error);
         if (volume->call.kind != NULL && !volume->call.kind->has_device) {
                 inherit_attributes(&injection->attributes, volume->call.attributes);
                 injection->alone = access_is_single(record->access_mode);
@@ -223,8 +235,8 @@ static int make_clone(struct injection *injection, bool owned, struct error *err
         use_keys_add_opened(injection->record.uses, injection->source_fd);
         injection->mount_fd =
                 detached_mount_clone(injection->source_fd, request->source, /* recursive= */ false, error);
-        if (injection->mount_fd < 0)
-                return injection->mount_fd;
+        if ((r = take_subdir(injection, error)) < 0)
+                return r;
         put_type(injection->mount_fd, injection->fs_type, sizeof injection->fs_type);
         return check_type(injection, error);
 }
@@ -335,6 +347,8 @@ static const struct key keys[] = {
         { "volume", 1, 1, KEY_TEXT, .maximum = MOUNT_RECORD_VOLUME_MAX - 1, .positional = 1, REQUEST_FIELD(source),
           .help = "name of a volume that volume-create made" },
         { REQUEST_KEY_TARGET },
+        { "subdir", 1, 0, KEY_STRING, .maximum = PATH_MAX - 1, .pattern = "^(?!(.*/)?\\.\\.(/|$))[^/]",
+          REQUEST_FIELD(subdir), .help = "the directory of the volume that is mounted, in place of its root" },
         { "raw", 1, 0, KEY_BOOLEAN, REQUEST_FIELD(raw),
           .help = "true: its device itself, of a volume with targetType block; the target is a file" },
         { "create", 1, 0, KEY_OBJECT, .take = take_create, .members = &create_table, .spelling = SPELLED_MEMBERS,
@@ -420,6 +434,10 @@ static int check(struct request *request, struct error *error)
 {
         if (request->source[0] == '\0')
                 return json_value_refuse(error, "volume", "must not be empty");
+        if (request->subdir != NULL && (request->subdir[0] == '/' || text_climbs(request->subdir)))
+                return json_value_refuse(error, "subdir", "must be a path below the volume's root");
+        if (request->raw && request->subdir != NULL)
+                return json_value_refuse(error, "subdir", "is not for \"raw\"");
         if (request->raw && request->replace)
                 return json_value_refuse(error, "replace", "is not for \"raw\": a process may have the device open");
         if (request->raw) {

@@ -71,6 +71,7 @@ struct request {
         const char *id;                        /* NULL: derived */
         const char *fs_type;                   /* NULL: found out */
         struct request_create create;          /* volume by name */
+        const char *subdir;                    /* volume by name: its directory that is mounted; NULL: its root */
         struct image_choice partition;         /* image: of it */
         const char *lower[REQUEST_LAYERS_MAX]; /* overlay: the topmost first */
         size_t lower_count;
