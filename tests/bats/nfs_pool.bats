@@ -217,6 +217,34 @@ uses() {
         is "$(on_server)|$(provisioned)" "|"
 }
 
+# publish_share NAME: a pod has the directory of the share.
+publish_share() {
+        SPECS[$1]=$(spec "$1" type=nfs "server=$NFS_ADDRESS" "share=$EXPORT/$1")
+        kubelet_publish "$1"
+}
+
+# bats test_tags=kernel,nfs
+@test "volumes of a share whose server does not answer are unknown while pods have them, and another volume is well" {
+        local name
+        with_server
+        nfs_pool
+        for name in data other; do
+                created "{\"name\": \"$name\", \"size\": \"8m\", \"pool\": \"share\"}"
+                publish_share "$name"
+        done
+        created '{"name": "local", "size": "8m", "pool": "default"}'
+        listed
+        assert_field '[.volumes[].health] | join(" ")' 'ok ok ok'
+        freeze_server
+        not_hung listed
+        assert_field '[.volumes[] | .name, .health] | join(" ")' 'data unknown local ok other unknown'
+        thaw_server
+        for name in data other; do
+                kubelet_unpublish "$name"
+                removed "{\"name\": \"$name\"}"
+        done
+}
+
 # is_released: neither a mount of the share nor a daemon of one is left on the node.
 is_released() {
         wait_until 20 no_remap_processes || show_remap_processes || return 1

@@ -60,3 +60,17 @@ void fs_usage_put(struct metrics_text *text, const char *prefix, const void *thi
                 }
         }
 }
+
+void fs_lost_add(struct fs_lost *lost, uint64_t device)
+{
+        if (device != 0 && lost->count < sizeof lost->devices / sizeof lost->devices[0])
+                lost->devices[lost->count++] = device;
+}
+
+bool fs_lost_has(const struct fs_lost *lost, uint64_t device)
+{
+        for (size_t i = 0; i < lost->count; i++)
+                if (lost->devices[i] == device)
+                        return true;
+        return false;
+}

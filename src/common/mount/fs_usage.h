@@ -36,4 +36,14 @@ typedef void fs_usage_label(struct metrics_text *text, const void *things, size_
 void fs_usage_put(struct metrics_text *text, const char *prefix, const void *things, size_t count, fs_usage_find *find,
                   fs_usage_label *label);
 
+/* Filesystems that did not answer, by their devices: what else is on them is not asked. After these, others are. */
+struct fs_lost {
+        uint64_t devices[16];
+        size_t count;
+};
+
+/* fs_lost_add() - note one; 0 is none. fs_lost_has() - whether it is noted. */
+void fs_lost_add(struct fs_lost *lost, uint64_t device);
+bool fs_lost_has(const struct fs_lost *lost, uint64_t device);
+
 #endif

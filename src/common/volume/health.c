@@ -24,6 +24,7 @@
 
 #define SHARE_MS 2000 /* of one volume that does not answer */
 #define TIME_MS 20000 /* of all of them */
+#define SILENT "it does not answer"
 
 /* In the order of provision_health_words. */
 enum health { HEALTH_UNKNOWN, HEALTH_OK, HEALTH_UNFINISHED, HEALTH_MISSING, HEALTH_FAILED };
@@ -32,6 +33,7 @@ struct patient {
         const json_t *volume; /* of the reply; NULL: the one that is mounted on path */
         const char *path;
         const char *name;
+        uint64_t device; /* that is being asked; 0: none yet */
         enum health health;
         char problem[256];
         struct fs_usage usage;
@@ -43,6 +45,7 @@ struct patients {
         size_t count;
         struct config config;
         char boot_id[PROC_BOOT_ID_SIZE];
+        struct fs_lost lost;
 };
 
 static void find(struct patient *patient, enum health health, const char *problem)
@@ -149,6 +152,18 @@ static int look_mounted(void *argument, struct error *error)
         return 0;
 }
 
+/* What else is on one that did not answer is not asked. */
+static void ask_filesystem(const struct patients *patients, struct patient *patient, const struct volume_record *record)
+{
+        const struct mount_dir *mounted = volume_record_dir(record, 0);
+
+        patient->device = mounted != NULL ? mounted->identity.device : 0;
+        if (fs_lost_has(&patients->lost, patient->device))
+                find(patient, HEALTH_UNKNOWN, SILENT);
+        else
+                look_at_filesystem(patient, record);
+}
+
 static void look(const struct patients *patients, struct patient *patient)
 {
         cleanup_volume_record struct volume_record record = {};
@@ -170,7 +185,7 @@ static void look(const struct patients *patients, struct patient *patient)
         if (r == 0 && strcmp(record.boot_id, patients->boot_id) == 0) {
                 if (record.device_number != 0)
                         look_at_device(patient, &record);
-                look_at_filesystem(patient, &record);
+                ask_filesystem(patients, patient, &record);
                 if (record.device_number == 0) /* that is how full the pool is */
                         patient->usage = (struct fs_usage){};
         }
@@ -197,7 +212,8 @@ static void give_up(struct ask *ask, size_t index, const struct error *error)
         struct patients *patients = ask->argument;
 
         (void)error;
-        find(&patients->items[index], HEALTH_UNKNOWN, "it does not answer");
+        find(&patients->items[index], HEALTH_UNKNOWN, SILENT);
+        fs_lost_add(&patients->lost, patients->items[index].device);
 }
 
 static void look_at_all(struct patients *patients)
@@ -293,7 +309,7 @@ int volume_health_mounted(const struct provision_request *request, json_t **ret_
         all.count = 1;
         r = worker_run(look_mounted, &all, clock_now_ms() + SHARE_MS, error);
         if (r == -ETIMEDOUT)
-                find(&patient, HEALTH_UNKNOWN, "it does not answer");
+                find(&patient, HEALTH_UNKNOWN, SILENT);
         else if (r < 0)
                 return r;
         *ret_reply = json_pack("{s:s, s:[], s:[], s:[], s:o}", "status", "Success", "pools", "disks", "volumes",

@@ -19,7 +19,6 @@
 
 #define SHARE_MS 2000 /* of one directory that does not answer */
 #define TIME_MS 20000 /* of all of them */
-#define LOST_MAX 16   /* filesystems that did not answer; the records of others are asked */
 #define NAME(word) "flexgraft_" word
 
 enum mounted_state { MOUNTED_UNKNOWN, MOUNTED_PRESENT, MOUNTED_GONE };
@@ -43,8 +42,7 @@ struct mounted_dirs {
         size_t volumes; /* of the driver */
         size_t broken;  /* records */
         char boot_id[PROC_BOOT_ID_SIZE];
-        uint64_t lost[LOST_MAX]; /* devices of filesystems that did not answer */
-        size_t lost_count;
+        struct fs_lost lost;
 };
 
 /* ---- what the records say */
@@ -82,14 +80,6 @@ static int add_record(struct volume_record *record, const char *file, void *argu
 
 /* ---- what the kernel says */
 
-static bool is_lost(const struct mounted_dirs *dirs, const struct mounted_dir *dir)
-{
-        for (size_t i = 0; i < dirs->lost_count; i++)
-                if (dirs->lost[i] == dir->identity.device)
-                        return true;
-        return false;
-}
-
 static void ask_dir(struct ask *ask, size_t index)
 {
         const struct mounted_dirs *dirs = ask->argument;
@@ -98,7 +88,7 @@ static void ask_dir(struct ask *ask, size_t index)
         struct mount_seen seen;
         struct statfs fs;
 
-        if (dir->state == MOUNTED_GONE || is_lost(dirs, dir))
+        if (dir->state == MOUNTED_GONE || fs_lost_has(&dirs->lost, dir->identity.device))
                 return;
         fd = open(dir->dir, O_PATH | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0 && errno != ENOENT && errno != ENOTDIR)
@@ -113,14 +103,12 @@ static void ask_dir(struct ask *ask, size_t index)
         dir->state = MOUNTED_PRESENT;
 }
 
-/* What else is on the filesystem of one that did not answer is not asked. */
 static void lose(struct ask *ask, size_t index, const struct error *error)
 {
         struct mounted_dirs *dirs = ask->argument;
 
         (void)error;
-        if (dirs->lost_count < LOST_MAX)
-                dirs->lost[dirs->lost_count++] = dirs->items[index].identity.device;
+        fs_lost_add(&dirs->lost, dirs->items[index].identity.device);
 }
 
 static void ask_dirs(struct mounted_dirs *dirs)
