@@ -265,15 +265,21 @@ END
         nothing_of_directories
 }
 
-@test "subvolumes of btrfs in a volume are deleted with it" {
-        local device i image=$BATS_TEST_TMPDIR/btrfs.img
+# pool_on SIZE MKFS...: a pool whose directory is a filesystem of its own.
+pool_on() {
+        local device image=$BATS_TEST_TMPDIR/pool.img
         directory_pool
-        truncate -s 120m "$image"
-        mkfs.btrfs -q "$image"
+        truncate -s "$1" "$image"
+        "${@:2}" "$image"
         device=$(loop_over "$image")
         bed_loops+=("$device")
         mount "$device" "$DIRS"
         chmod 0700 "$DIRS"
+}
+
+@test "subvolumes of btrfs in a volume are deleted with it" {
+        local i
+        pool_on 120m mkfs.btrfs -q
         made_directory
         mkdir -p "$DIRS/data/a/b"
         btrfs -q subvolume create "$DIRS/data/a/b/sub"
@@ -294,14 +300,7 @@ END
 }
 
 @test "a tree with an immutable file stays until somebody takes the attribute away, and others of the pool go" {
-        local image=$BATS_TEST_TMPDIR/ext4.img device
-        directory_pool
-        truncate -s 32m "$image"
-        mkfs.ext4 -q "$image"
-        device=$(loop_over "$image")
-        bed_loops+=("$device")
-        mount "$device" "$DIRS"
-        chmod 0700 "$DIRS"
+        pool_on 32m mkfs.ext4 -q
         made_directory
         made_directory other
         mkdir "$DIRS/data/a"

@@ -330,7 +330,7 @@ static void suspect_map(struct error *error)
                 (void)snprintf(error->reason, sizeof error->reason,
                                "%s: dmesg says why; before Linux 5.19 no overlay has id-mapped layers: \"ids\": "
                                "\"remap\" remaps owners",
-                               strerrordesc_np(EINVAL));
+                               error_text(EINVAL));
 }
 
 static int make_overlay(struct injection *injection, bool owned, struct error *error)
