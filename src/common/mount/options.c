@@ -9,6 +9,7 @@
 #include <sys/statvfs.h>
 #include <sys/vfs.h>
 
+#include "base/json_value.h"
 #include "base/text.h"
 
 enum sort {
@@ -252,3 +253,30 @@ void mount_options_release(struct mount_options *options)
 }
 
 const char *const mount_options_tmpfs_harmless[] = { "size", "mode", "nr_inodes", NULL };
+
+int mount_options_tmpfs_limit(char **option, struct error *error)
+{
+        static const char *const names[] = { "size", "nr_inodes", "nr_blocks" };
+        char text[32];
+        char *settled;
+        json_t *value;
+        int r;
+
+        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+                size_t length = strlen(names[i]);
+
+                if (strncmp(*option, names[i], length) != 0 || (*option)[length] != '=')
+                        continue;
+                value = json_string(*option + length + 1);
+                r = json_value_size("options", value, /* percent= */ i == 0, text, sizeof text, error);
+                json_decref(value);
+                if (r < 0)
+                        return r;
+                if (asprintf(&settled, "%s=%s", names[i], text) < 0)
+                        return fail(error, ENOMEM, OPERATION_PARSE, "options");
+                free(*option);
+                *option = settled;
+                return 0;
+        }
+        return 0;
+}

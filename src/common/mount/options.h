@@ -58,4 +58,12 @@ void mount_options_release(struct mount_options *options);
 /* mount_options_tmpfs_harmless - options of tmpfs(5) that a policy need not list, ended by NULL. */
 extern const char *const mount_options_tmpfs_harmless[];
 
+/*
+ * mount_options_tmpfs_limit() - if it is a limit of tmpfs's (size, nr_inodes, nr_blocks), in plain numbers: the kernel reads
+ * such text with overflow, and takes 0 for no limit (docs/KERNEL.md#tmpfs). Replaces the option, which is on the heap.
+ *
+ * Errors: EINVAL it is no number above 0.
+ */
+int mount_options_tmpfs_limit(char **option, struct error *error);
+
 #endif

@@ -19,24 +19,33 @@ static int check_mode(const char *mode, struct error *error)
         return fail_because(error, EINVAL, "check options", "mode", "mode: must be octal, as \"0755\"");
 }
 
+/* A number that the kernel is told as it is, if the option is given. */
+static int set_limit(int context_fd, const struct volume_request *request, const char *key, const char *option,
+                     struct error *error)
+{
+        uint64_t limit;
+        char text[24];
+        int r = volume_request_size(request, key, &limit, error);
+
+        if (r < 0 || limit == 0)
+                return r;
+        (void)snprintf(text, sizeof text, "%llu", (unsigned long long)limit);
+        return superblock_set(context_fd, option, text, error);
+}
+
 static int configure(int context_fd, const struct volume_request *request, struct error *error)
 {
         const char *mode;
-        const char *inodes;
-        uint64_t size_bytes;
-        char text[24];
-        int r;
+        int r = volume_request_option(request, "mode", &mode, error);
 
-        if ((r = volume_request_size(request, "size", &size_bytes, error)) < 0 ||
-            (r = volume_request_option(request, "mode", &mode, error)) < 0 ||
-            (r = volume_request_option(request, "inodes", &inodes, error)) < 0)
+        if (r < 0 || (r = check_mode(mode, error)) < 0)
                 return r;
-        if ((r = check_mode(mode, error)) < 0)
-                return r;
-        (void)snprintf(text, sizeof text, "%llu", (unsigned long long)size_bytes);
-        if ((size_bytes > 0 && (r = superblock_set(context_fd, "size", text, error)) < 0) ||
+        for (size_t i = 0; i < request->mount_options.fs_count; i++)
+                if ((r = mount_options_tmpfs_limit(&request->mount_options.fs_options[i], error)) < 0)
+                        return r;
+        if ((r = set_limit(context_fd, request, "size", "size", error)) < 0 ||
+            (r = set_limit(context_fd, request, "inodes", "nr_inodes", error)) < 0 ||
             (r = superblock_set(context_fd, "mode", mode != NULL ? mode : "0777", error)) < 0 ||
-            (inodes != NULL && (r = superblock_set(context_fd, "nr_inodes", inodes, error)) < 0) ||
             (r = superblock_options(context_fd, &request->mount_options, error)) < 0)
                 return r;
         return superblock_create(context_fd, "tmpfs", error);

@@ -78,43 +78,12 @@ static int make_tmpfs(struct injection *injection, bool owned, struct error *err
         return 0;
 }
 
-/*
- * Replaces a limit among the options by a plain number: the kernel's parser overflows silently, and 0 means no limit
- * (docs/KERNEL.md#tmpfs).
- */
-static int settle_limit(char **option, struct error *error)
-{
-        static const char *const names[] = { "size", "nr_inodes", "nr_blocks" };
-        char text[32];
-        char *settled;
-        json_t *value;
-        int r;
-
-        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-                size_t length = strlen(names[i]);
-
-                if (strncmp(*option, names[i], length) != 0 || (*option)[length] != '=')
-                        continue;
-                value = json_string(*option + length + 1);
-                r = json_value_size("options", value, /* percent= */ i == 0, text, sizeof text, error);
-                json_decref(value);
-                if (r < 0)
-                        return r;
-                if (asprintf(&settled, "%s=%s", names[i], text) < 0)
-                        return fail(error, ENOMEM, OPERATION_PARSE, "options");
-                free(*option);
-                *option = settled;
-                return 0;
-        }
-        return 0;
-}
-
 /* The options uid= and gid= mean the keys: ids as the container sees them. */
 static int check(struct request *request, struct error *error)
 {
         request->source = "tmpfs";
         for (size_t i = 0; i < request->options.fs_count; i++) {
-                int r = settle_limit(&request->options.fs_options[i], error);
+                int r = mount_options_tmpfs_limit(&request->options.fs_options[i], error);
                 char *option = request->options.fs_options[i];
                 uint32_t *id = text_starts(option, "uid=")   ? &request->uid
                                : text_starts(option, "gid=") ? &request->gid
