@@ -93,6 +93,7 @@ int session_pin(struct session *session, const struct container_reference *refer
                 named.or_pid = 0;
                 named.whole_id = true;
         }
+        *container = (struct container)CONTAINER_NONE;
         r = named_container_pin(&named, container, error);
         if (r == 0 && session->created_root != NULL && reference->created)
                 r = enter_root(container, session->created_root, error);

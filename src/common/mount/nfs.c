@@ -387,7 +387,8 @@ int nfs_mount_make(struct nfs_mount *mount, bool owned, struct error *error)
                 } else if (fd != -EPROTONOSUPPORT && fd != -EINVAL)
                         break;
         }
-        if (fd < 0 && is_missing)
+        /* version 3 may only lack its locks, which nfs_mount_on_node() leaves out then */
+        if (fd < 0 && is_missing && (fd != -ECONNREFUSED || mount->container != NULL || mount->no_locks))
                 *error = missing;
         else if (fd == -EPROTONOSUPPORT && only_4)
                 (void)snprintf(error->reason, sizeof error->reason, "the server %s does not speak NFS 4",

@@ -203,6 +203,15 @@ static int clone_bind_origin(const struct origin_job *job, struct error *error)
         return fd < 0 ? fd : detached_mount_clone(fd, job->record->origin, /* recursive= */ false, error);
 }
 
+/* Whether what a mount was made of is there still: a directory of the node, or a disk. A volume or an image is more than that. */
+static bool has_origin(const struct mount_record *record)
+{
+        struct stat st;
+
+        return strcmp(record->type, MOUNT_RECORD_CLONE) == 0 ||
+               (record->origin[0] == '/' && stat(record->origin, &st) == 0 && S_ISBLK(st.st_mode));
+}
+
 static int clone_origin(struct injection *injection, const struct idmap *mapping, struct error *error)
 {
         static struct mount_record record;
@@ -218,7 +227,7 @@ static int clone_origin(struct injection *injection, const struct idmap *mapping
         if (injection->request->recursive || injection->session->state.dir_fd < 0 ||
             mount_record_find(&injection->session->state, injection->from, injection->session->boot_id,
                               &injection->source.mount, /* by_root= */ false, /* except= */ NULL, &record, error) < 0 ||
-            record.from_pid != 0)
+            record.from_pid != 0 || !has_origin(&record))
                 return fail_because(error, EOPNOTSUPP, OPERATION_MAP_OWNERS, injection->request->source,
                                     "the source is id-mapped already, and mapping it anew needs Linux 6.15");
         length = strlen(record.mount_point);
