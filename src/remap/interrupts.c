@@ -27,7 +27,7 @@ void interrupts_begin(void)
  */
 void interrupts_look(void)
 {
-        for (int i = 0; shared->network && i < THREADS_MAX; i++) {
+        for (int i = 0; shared->network && i < request_slots(); i++) {
                 const struct fuse_in_header *header = request_buffer(i);
                 const uint64_t unique = header->unique;
 

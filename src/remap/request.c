@@ -4,6 +4,7 @@
 #include <string.h>
 
 static uint64_t given_up[THREADS_MAX]; /* the last such request of each slot */
+static int slots;                      /* those that were used */
 static __thread int own_slot = -1;
 static __thread struct fuse_in_header *current; /* NULL: none */
 static __thread bool replaying;
@@ -18,6 +19,13 @@ struct fuse_in_header *request_buffer(int slot)
 void request_use_slot(int slot)
 {
         own_slot = slot;
+        if (slot >= __atomic_load_n(&slots, __ATOMIC_RELAXED))
+                __atomic_store_n(&slots, slot + 1, __ATOMIC_RELAXED);
+}
+
+int request_slots(void)
+{
+        return __atomic_load_n(&slots, __ATOMIC_RELAXED);
 }
 
 int request_slot(void)

@@ -20,6 +20,9 @@ struct fuse_in_header *request_buffer(int slot);
 /* request_use_slot() - this thread reads requests into that buffer; -1: into none. */
 void request_use_slot(int slot);
 
+/* request_slots() - beyond these no slot was used: to look there takes memory for its buffer. */
+int request_slots(void);
+
 /* request_slot() - the slot of this thread, -1: none. */
 int request_slot(void);
 
