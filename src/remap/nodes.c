@@ -21,10 +21,11 @@
 #define ROOT 1
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static uint32_t free_nodes;            /* the first of the list, 0: none */
-static uint32_t descriptors_for_nodes; /* limit */
-static bool overlay;                   /* the root is on one */
-static int handle_fd = -1;             /* a descriptor of the filesystem, for open_by_handle_at(2) */
+static uint32_t free_nodes;              /* the first of the list, 0: none */
+static uint32_t descriptors_for_nodes;   /* limit */
+static uint32_t descriptors_for_handles; /* of nodes that can do without: some are left for those that cannot */
+static bool overlay;                     /* the root is on one */
+static int handle_fd = -1;               /* a descriptor of the filesystem, for open_by_handle_at(2) */
 
 union handle {
         struct file_handle head;
@@ -73,6 +74,7 @@ int nodes_begin(void)
         if ((r = descriptors_begin()) < 0)
                 return r;
         descriptors_for_nodes = shared->descriptors / 2; /* the other half is for open files and locks */
+        descriptors_for_handles = descriptors_for_nodes / 2;
         if (shared->nodes_high == 0 && (r = begin_root()) < 0)
                 return r;
         overlay = fstatfs(FD_ROOT, &fs) == 0 && (unsigned)fs.f_type == OVERLAYFS_SUPER_MAGIC;
@@ -162,7 +164,7 @@ static struct node *find(const struct stat *st, uint64_t name, const union handl
 /* With the mutex held: the node keeps a descriptor, if there are enough; then *fd is -1. */
 static void hold(struct node *node, int *fd)
 {
-        if (node->handle_size > 0 && shared->node_descriptors >= descriptors_for_nodes)
+        if (node->handle_size > 0 && shared->node_descriptors >= descriptors_for_handles)
                 return;
         descriptor_use(*fd, USE_NODE);
         shared->node_descriptors++;
@@ -231,7 +233,7 @@ static struct node *node_of(int *fd, const struct stat *st, uint64_t name)
         struct node *node;
 
         /* read without the mutex: near the limit either result is right */
-        if (shared->network || shared->node_descriptors + THREADS_MAX >= descriptors_for_nodes)
+        if (shared->network || shared->node_descriptors + THREADS_MAX >= descriptors_for_handles)
                 get_handle(*fd, st->st_dev, &handle);
         (void)pthread_mutex_lock(&mutex);
         node = find(st, name, &handle);
