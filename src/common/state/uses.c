@@ -322,8 +322,9 @@ static int complete(struct list *list, struct error *error)
                 r = mount_record_each(&list->mounts, add_mount, list, error);
         if (r != 0)
                 return r;
-        r = use_index_set_complete(list->index.dir_fd, USE_HOLDERS_OF_USES);
-        return r < 0 ? fail(error, -r, "mkdir", "index of uses") : 0;
+        (void)use_index_set_complete(list->index.dir_fd,
+                                     USE_HOLDERS_OF_USES); /* else the next question enters them, too */
+        return 0;
 }
 
 /* 1: open; 0: there never was a record. */
