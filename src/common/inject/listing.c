@@ -36,6 +36,7 @@ struct questions {
         struct error error;
         struct error silent;              /* of an earlier call */
         int64_t since_ms;                 /* it is asked */
+        bool any_silent;                  /* one of them hangs */
         bool put_off;                     /* what is left to ask of it, until the others have been asked */
         bool last_round;                  /* in which that is asked */
         const struct listing_entry *hung; /* the last one that did */
@@ -137,7 +138,7 @@ static void ask_entry(struct ask *ask, size_t index)
         reach(questions, entry, &record);
         if (is_put_off(ask))
                 return;
-        if (state_is_held(questions->state, silence_key(entry)))
+        if (questions->any_silent && state_is_held_for_ever(questions->state, silence_key(entry)))
                 put_problem(entry, &questions->silent);
         else
                 look_at(questions, &record, entry);
@@ -151,6 +152,13 @@ static bool are_of_same(const struct listing_entry *one, const struct listing_en
         unpack(one, &records[0]);
         unpack(other, &records[1]);
         return is_of_same(&records[0], &records[1]);
+}
+
+/* Two that hang in one call share their end: the lock of the file goes with the last process that has it open. */
+static void note_silence(const struct questions *questions, const struct listing_entry *entry)
+{
+        if (worker_is_left())
+                (void)state_try_lock_for_ever(questions->state, silence_key(entry));
 }
 
 /*
@@ -168,10 +176,19 @@ static void give_up(struct ask *ask, size_t index, const struct error *error)
                 (struct container)CONTAINER_NONE; /* a worker that was killed may have been at work on it */
         questions->any = false;
         put_problem(&entries[index], error);
-        (void)state_try_lock_for_ever(questions->state, silence_key(&entries[index]));
+        note_silence(questions, &entries[index]);
         while (again && ask->next + 1 < ask->count && are_of_same(questions->hung, &entries[ask->next + 1]))
                 put_problem(&entries[++ask->next], error);
         halve_share(ask);
+}
+
+static void ask_round(struct ask *ask)
+{
+        const struct questions *questions = ask->argument;
+        size_t asked = ask_all(ask);
+
+        if (ask->lost)
+                note_silence(questions, &questions->listing->entries[asked]);
 }
 
 static void ask_kernel(struct listing *listing, struct state *state, const char *boot_id, int64_t deadline_ms,
@@ -191,10 +208,11 @@ static void ask_kernel(struct listing *listing, struct state *state, const char 
         };
         (void)fail_because(&questions.silent, EBUSY, OPERATION_WAIT, "mounts", "an earlier call still waits for it");
         (void)fail_because(&late, ETIMEDOUT, OPERATION_WAIT, "mounts", "there was no time to look at it");
-        (void)ask_all(&ask);
+        questions.any_silent = state_is_any_held_for_ever(state);
+        ask_round(&ask);
         questions.last_round = true;
         if (ask.share_ms < share_ms) /* one was put off, or hung */
-                (void)ask_all(&ask);
+                ask_round(&ask);
         for (size_t i = 0; i < listing->count; i++)
                 if (!listing->entries[i].asked)
                         put_problem(&listing->entries[i], &late);

@@ -149,6 +149,8 @@ static void close_callers_at_exit(void)
                 closes = atexit(close_callers) == 0; /* there is room for it */
 }
 
+static bool left; /* by the last run() */
+
 static int run(struct job *job, int64_t deadline_ms, struct error *error)
 {
         const int flags = CLONE_VM | CLONE_PIDFD | SIGCHLD | (job->without_fds ? 0 : CLONE_FILES);
@@ -157,6 +159,7 @@ static int run(struct job *job, int64_t deadline_ms, struct error *error)
         bool in_time;
         char *stack = take_stack();
 
+        left = false;
         if (stack == NULL)
                 return fail(error, ENOMEM, "mmap", "a worker's stack");
         stay_on_this_cpu();
@@ -170,7 +173,8 @@ static int run(struct job *job, int64_t deadline_ms, struct error *error)
                 (void)syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0); /* fails if it has just ended */
                 if (!job->without_fds)
                         close_callers_at_exit();
-                if (!wait_until(pidfd, clock_now_ms() + GRACE_MS))
+                left = !wait_until(pidfd, clock_now_ms() + GRACE_MS);
+                if (left)
                         return fail(error, ETIMEDOUT, OPERATION_WAIT,
                                     "a hanging system call"); /* the child and its stack stay */
         }
@@ -181,6 +185,11 @@ static int run(struct job *job, int64_t deadline_ms, struct error *error)
         if (job->finished)
                 give_stack(stack);
         return conclude(job, &end, error);
+}
+
+bool worker_is_left(void)
+{
+        return left;
 }
 
 int worker_run(worker_function *function, void *argument, int64_t deadline_ms, struct error *error)
@@ -258,6 +267,7 @@ size_t ask_all(struct ask *ask)
         int64_t now_ms;
 
         ask->next = 0;
+        ask->lost = false;
         while (ask->next < ask->count && (now_ms = clock_now_ms()) < ask->deadline_ms) {
                 const bool last = now_ms > ask->deadline_ms - ask->share_ms; /* its share is cut */
                 const int64_t end_ms = last ? ask->deadline_ms : now_ms + ask->share_ms;
@@ -270,8 +280,10 @@ size_t ask_all(struct ask *ask)
                                      : worker_run(ask_some, ask, end_ms, &error);
                 if (r == 0 || ask->next >= ask->count)
                         continue;
-                if (r == -ETIMEDOUT && (last || (ask->without_fds && !ask->began)))
+                if (r == -ETIMEDOUT && (last || (ask->without_fds && !ask->began))) {
+                        ask->lost = ask->began;
                         break;
+                }
                 if (ask->give_up != NULL)
                         ask->give_up(ask, ask->next, &error);
                 ask->next++;

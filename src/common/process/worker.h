@@ -94,8 +94,12 @@ struct ask {
         bool without_fds;    /* worker_run_without_fds() */
         size_t next;         /* the one that is asked; give_up() may pass over those that follow */
         bool began;          /* the worker of now has asked one */
-        int64_t until_ms;    /* with the next one another worker begins */
+        bool lost;        /* the last one was asked, did not answer, and was not given up: there was no time for more */
+        int64_t until_ms; /* with the next one another worker begins */
 };
+
+/* worker_is_left() - whether the last worker_run() left its process behind: it hangs, although it was killed. */
+bool worker_is_left(void);
 
 /*
  * ask_all() - begin with the first. Returns how many were asked or given up: all, or fewer when the deadline came, or when a

@@ -17,6 +17,7 @@
 #include "process/worker.h"
 
 #define LOCK_FILE ".lock"
+#define FOR_EVER ((off_t)1 << 62) /* beyond state_lock_offset() of all keys */
 
 /* Open a directory by a normal absolute path; make what is missing of it. */
 static int open_made(const char *path, struct error *error)
@@ -175,28 +176,44 @@ void state_unlock(struct state *state, uint64_t key)
         (void)fcntl(state->lock_fd, F_OFD_SETLK, &range); /* cannot fail for what is locked */
 }
 
-bool state_try_lock_for_ever(struct state *state, uint64_t key)
-{
-        /* a lock is that of the open file: the copy, which is never closed, keeps it */
-        return state_try_lock(state, key) && fcntl(state->lock_fd, F_DUPFD_CLOEXEC, WORKER_GIVEN_FD + 1) >= 0;
-}
-
 /* The type of lock that another process has there; -1: unknown. */
-static int type_held(struct state *state, uint64_t key)
+static int type_held(struct state *state, struct flock range)
 {
-        struct flock range = range_of(key);
-
         return open_locks(state) >= 0 && fcntl(state->lock_fd, F_OFD_GETLK, &range) == 0 ? range.l_type : -1;
 }
 
-bool state_is_held(struct state *state, uint64_t key)
+/* Behind all others: whether there is any takes one look. */
+static struct flock range_for_ever(uint64_t key)
 {
-        return type_held(state, key) == F_WRLCK;
+        struct flock range = range_of(key);
+
+        range.l_start += FOR_EVER;
+        return range;
+}
+
+bool state_try_lock_for_ever(struct state *state, uint64_t key)
+{
+        struct flock range = range_for_ever(key);
+
+        /* a lock is that of the open file: the copy, which is never closed, keeps it */
+        return open_locks(state) >= 0 && fcntl(state->lock_fd, F_OFD_SETLK, &range) == 0 &&
+               fcntl(state->lock_fd, F_DUPFD_CLOEXEC, WORKER_GIVEN_FD + 1) >= 0;
+}
+
+bool state_is_held_for_ever(struct state *state, uint64_t key)
+{
+        return type_held(state, range_for_ever(key)) == F_WRLCK;
+}
+
+bool state_is_any_held_for_ever(struct state *state)
+{
+        return type_held(state, (struct flock){ .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = FOR_EVER }) ==
+               F_WRLCK;
 }
 
 bool state_is_free(struct state *state, uint64_t key)
 {
-        return type_held(state, key) == F_UNLCK;
+        return type_held(state, range_of(key)) == F_UNLCK;
 }
 
 int state_lock_file(const struct state *state, struct stat *ret_st)

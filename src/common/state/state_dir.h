@@ -55,8 +55,12 @@ bool state_try_lock(struct state *state, uint64_t key);
  */
 bool state_try_lock_for_ever(struct state *state, uint64_t key);
 
-/* state_is_held() - whether another process holds it; false also after an error. */
-bool state_is_held(struct state *state, uint64_t key);
+/*
+ * state_is_held_for_ever() - whether another process holds that one of these. state_is_any_held_for_ever() - whether
+ * others hold any. Both: false also after an error.
+ */
+bool state_is_held_for_ever(struct state *state, uint64_t key);
+bool state_is_any_held_for_ever(struct state *state);
 
 /* state_is_free() - whether no other process holds it; false also after an error. */
 bool state_is_free(struct state *state, uint64_t key);
