@@ -320,7 +320,8 @@ static ssize_t read_request(int slot)
 {
         struct pollfd fuse = { .fd = FD_FUSE, .events = POLLIN };
 
-        if (has_large && poll(&fuse, 1, LARGE_MS) == 0)
+        /* where another thread reads, that one may take the request, and this one wait for the next with its memory */
+        if (has_large && (poll(&fuse, 1, LARGE_MS) == 0 || __atomic_load_n(&threads.idle, __ATOMIC_SEQ_CST) > 1))
                 give_back(slot);
         /* the raw call: read() is a point of cancellation, which takes time in a program with threads */
         return syscall(SYS_read, FD_FUSE, shared->requests[slot], REQUEST_SIZE);
