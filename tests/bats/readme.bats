@@ -99,6 +99,15 @@ JSON
         typed docs/fstab.md sh
 }
 
+# bats test_tags=text
+@test "each line of fstab in a document comes after the filesystem of the state directory" {
+        local lines
+        lines=$(sed -e ':join; /\\$/ {N; s/\\\n//; b join}' -e 's/\\-/-/g' "$FLEXGRAFT_REPO"/{README.md,docs/*.md,man/*} |
+                grep -E '^[^ |]+ +/[^ ]* +flexgraft(-remap)? ')
+        (($(wc -l <<<"$lines") >= 5))
+        is "$(grep -vE '[ ,]x-systemd\.requires-mounts-for=/var/lib/kubelet[ ,]' <<<"$lines")" ""
+}
+
 @test "a command of a document that fails is noticed, and so is an answer that is a failure" {
         world
         FLEXGRAFT_REPO=$BATS_TEST_TMPDIR/repo
