@@ -127,6 +127,10 @@ teardown() {
                 '"flexgraft:'"$(sed -n 's/^VERSION := //p' "$FLEXGRAFT_REPO/Makefile")"'"'
 }
 
+@test "the container runs volume-reconcile in the namespaces that the driver enters" {
+        enters_as_the_driver "$DEPLOY/csi/container.yaml"
+}
+
 @test "the container is given ten seconds more to end than the driver takes for calls under way" {
         local grace
         grace=$(sed -n 's/^#define GRACE_DEFAULT \([0-9]*\).*/\1/p' "$FLEXGRAFT_REPO/src/csi/options.c")

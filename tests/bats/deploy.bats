@@ -92,9 +92,10 @@ daemonset() {
         is "$(documents "$DEPLOY/daemonset.yaml" 'select(.kind == "ServiceAccount") | .automountServiceAccountToken')" false
 }
 
-@test "the DaemonSet runs volume-reconcile in the node's mount namespace, with the program of its image" {
+@test "the DaemonSet runs volume-reconcile in the node's namespaces, with the program of its image" {
         needs volume-reconcile
         local image=$BATS_TEST_TMPDIR/image command
+        enters_as_the_driver "$DEPLOY/daemonset.yaml"
         mkdir -p "$image"/{usr,dev,proc} "$image.local/sbin"
         ln -s usr/bin usr/sbin usr/lib usr/lib64 "$image/"
         cp "$(program volume-reconcile)" "$image.local/sbin/"
