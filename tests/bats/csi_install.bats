@@ -19,8 +19,15 @@ setup() {
         mapfile -t UNITS < <(array_of install-csi units)
         mkdir -p "$NODE"/{usr/local/libexec,usr/lib/systemd,etc,proc,run/systemd/system,var/lib/kubelet} "$BATS_TEST_TMPDIR/path"
         printf '#!/bin/sh\n' >"$NODE/usr/lib/systemd/systemd"
-        # the node's systemctl, which notes its calls, and the state of the units at that moment
-        printf '#!/bin/sh\nshift 2\necho "$*" >>"%s"\n' "$BATS_TEST_TMPDIR/systemctl" >"$BATS_TEST_TMPDIR/path/chroot"
+        # the node's systemctl, which notes its calls, and stops no unit that is not there
+        cat >"$BATS_TEST_TMPDIR/path/chroot" <<END
+#!/bin/sh
+shift 2
+echo "\$*" >>"$BATS_TEST_TMPDIR/systemctl"
+[ "\$2" = stop ] || exit 0
+shift 2
+for unit; do [ -e "$SYSTEM/\$unit" ] || exit 5; done
+END
         chmod +x "$BATS_TEST_TMPDIR/path/chroot" "$NODE/usr/lib/systemd/systemd"
         PATH=$BATS_TEST_TMPDIR/path:$PATH
 }
@@ -472,10 +479,18 @@ END
         installed --from "$FIRST"
         mkdir -p "$NODE/var/lib/kubelet/plugins/csi.flexgraft.io"
         installed --uninstall
-        is "$calls" $'stop flexgraft-csi-registration.socket\nstop flexgraft-csi.socket flexgraft-csi.service flexgraft-csi-reconcile.timer flexgraft-csi-reconcile.service\ndaemon-reload'
+        is "$calls" $'stop flexgraft-csi-registration.socket\nstop '"${UNITS[*]}"$'\ndaemon-reload'
         is "$(find "$NODE" -name '*flexgraft*')" ""
         installed --uninstall
         is "$(tail -n 1 <<<"$output"):$calls" "csi.flexgraft.io: not there:"
+}
+
+@test "an uninstall stops the units that are there, and no others" {
+        installed --from "$FIRST"
+        rm "$SYSTEM"/flexgraft-csi-reconcile.* "$SYSTEM/flexgraft-csi-registration.socket"
+        installed --uninstall
+        is "$calls" $'stop flexgraft-csi.socket flexgraft-csi.service\ndaemon-reload'
+        is "$(find "$NODE" -name '*flexgraft*')" ""
 }
 
 @test "the driver is not taken away from pods that have its volumes, unless that is forced" {
