@@ -90,10 +90,13 @@ START=$'start flexgraft-csi.socket\nstart flexgraft-csi-registration.socket\nsta
 }
 
 @test "a timer, and each boot, run volume-reconcile of the driver's, by units of other names than those of a package" {
+        local unit
         installed --from "$FIRST"
-        is "$(unit_value flexgraft-csi-reconcile.timer Unit)" flexgraft-csi-reconcile.service
-        is "$(unit_value flexgraft-csi-reconcile.service ExecStart)" /usr/local/libexec/flexgraft-csi/volume-reconcile
-        [[ -x $NODE$(unit_value flexgraft-csi-reconcile.service ExecStart) ]]
+        is "$(unit_value flexgraft-csi-reconcile.timer Unit)" flexgraft-csi-reconcile-again.service
+        for unit in flexgraft-csi-reconcile{,-again}.service; do
+                is "$(unit_value "$unit" ExecStart)" /usr/local/libexec/flexgraft-csi/volume-reconcile
+        done
+        [[ -x $NODE$(unit_value "$unit" ExecStart) ]]
         is "$(readlink -e "$SYSTEM/timers.target.wants/flexgraft-csi-reconcile.timer")" "$SYSTEM/flexgraft-csi-reconcile.timer"
         is "$(readlink -e "$SYSTEM/multi-user.target.wants/flexgraft-csi-reconcile.service")" "$SYSTEM/flexgraft-csi-reconcile.service"
 }
@@ -102,10 +105,11 @@ START=$'start flexgraft-csi.socket\nstart flexgraft-csi-registration.socket\nsta
         local unit
         installed --from "$FIRST"
         is "$(cat "$SYSTEM"/flexgraft-csi* | grep -v '^#' | grep -oE 'flexgraft-[a-z-]+\.(socket|service|timer)' | sort -u)" \
-                "$(printf '%s\n' "${UNITS[@]}" | grep -vx flexgraft-csi-reconcile.timer | sort)"
+                "$(printf '%s\n' "${UNITS[@]}" | grep -vxE 'flexgraft-csi-reconcile\.(timer|service)' | sort)"
         for unit in kubelet k0sworker k0scontroller snap.microk8s.daemon-kubelite k3s k3s-agent; do
                 [[ " $(unit_value flexgraft-csi-reconcile.service Before) " == *" $unit.service "* ]] || { echo "$unit"; return 1; }
         done
+        is "$(unit_value "$(unit_value flexgraft-csi-reconcile.timer Unit)" Before)" ""
 }
 
 @test "each unit of the driver's in deploy/systemd is installed" {
@@ -487,7 +491,7 @@ END
 
 @test "an uninstall stops the units that are there, and no others" {
         installed --from "$FIRST"
-        rm "$SYSTEM"/flexgraft-csi-reconcile.* "$SYSTEM/flexgraft-csi-registration.socket"
+        rm "$SYSTEM"/flexgraft-csi-reconcile* "$SYSTEM/flexgraft-csi-registration.socket"
         installed --uninstall
         is "$calls" $'stop flexgraft-csi.socket flexgraft-csi.service\ndaemon-reload'
         is "$(find "$NODE" -name '*flexgraft*')" ""

@@ -331,10 +331,18 @@ render() {
 # bats test_tags=text
 @test "the timer runs the unit every five minutes" {
         local UNIT=flexgraft-reconcile.timer
-        is "$(unit_value "$UNIT" Unit)" flexgraft-reconcile.service
+        is "$(unit_value "$UNIT" Unit)" flexgraft-reconcile-again.service
         is "$(unit_value "$UNIT" OnUnitInactiveSec)" 5min
         is "$(unit_value "$UNIT" WantedBy)" timers.target
         is "$(grep -vE '^(\[(Unit|Timer|Install)\]|#.*|[A-Z][A-Za-z]+=.+|)$' "$DEPLOY/systemd/$UNIT.in")" ""
+}
+
+# bats test_tags=text
+@test "what the timer starts is as the unit at boot, but that kubelet does not wait for it" {
+        local again=$DEPLOY/systemd/flexgraft-reconcile-again.service.in
+        is "$(grep -v -e '^#' -e '^Description=' "$again")" "$(sed '/^\[Install\]/,$d' "$DEPLOY/systemd/$UNIT.in" |
+                grep -v -e '^#' -e '^Description=' -e '^Before=')"
+        is "$(grep -E '^(Before|RemainAfterExit|WantedBy)=' "$again")" ""
 }
 
 # systemd_reads UNIT KEY: systemd has nothing to say of the unit, the service being beside it; and sees a misspelt KEY.
@@ -343,8 +351,9 @@ systemd_reads() {
         mkdir "$BATS_TEST_TMPDIR/sbin"
         cp /bin/true "$BATS_TEST_TMPDIR/sbin/volume-reconcile"
         cp /bin/true "$BATS_TEST_TMPDIR/sbin/flexgraft-metrics"
-        render "$BATS_TEST_TMPDIR/sbin" >"$BATS_TEST_TMPDIR/flexgraft-reconcile.service"
-        UNIT=flexgraft-metrics.service render "$BATS_TEST_TMPDIR/sbin" >"$BATS_TEST_TMPDIR/flexgraft-metrics.service"
+        for UNIT in flexgraft-{reconcile,reconcile-again,metrics}.service; do
+                render "$BATS_TEST_TMPDIR/sbin" >"$BATS_TEST_TMPDIR/$UNIT"
+        done
         [[ -e $unit ]] || cp "$DEPLOY/systemd/$1.in" "$unit"
         run systemd-analyze verify --man=no "$unit"
         # what other units of this machine want does not count
@@ -397,6 +406,8 @@ systemd_reads() {
 @test "systemd reads the unit without a word" {
         command -v systemd-analyze >/dev/null || skip "no systemd-analyze"
         systemd_reads flexgraft-reconcile.service Type
+        rm -r "$BATS_TEST_TMPDIR/sbin"
+        systemd_reads flexgraft-reconcile-again.service Type
 }
 
 @test "no setting of the unit puts it into a mount namespace of its own" {
