@@ -102,6 +102,7 @@ teardown() {
         assert_field '[.containers[].securityContext | (.privileged or .allowPrivilegeEscalation | not) and .readOnlyRootFilesystem
                 and .runAsUser == 0 and .capabilities == {"drop": ["ALL"]} and .seccompProfile.type == "RuntimeDefault"] | all' true
         assert_field '[.containers[].resources | .requests.cpu, .requests.memory, .limits.memory | . != null] | all' true
+        assert_field '[.containers[].volumeMounts[] | .readOnly] | all' true
         assert_field '[.volumes[].hostPath.path] | tojson' '["/var/lib/kubelet/plugins/csi.flexgraft.io"]'
         assert_field '[.hostPID, .hostIPC, .hostNetwork] | any' false
         # each for its own node, but the resizer, which has no such way: one for the cluster
@@ -307,6 +308,10 @@ END
         is "$(stat -c %a "$SOCKET")" 600
         [[ $(call /csi.v1.Identity/GetPluginInfo "$SOCKET") == *csi.flexgraft.io*0.1.0* ]]
         is "$(readlink "/proc/$(<"$PIDFILE")/exe")" "$NODE/usr/local/libexec/flexgraft-csi/csi-driver"
+        # as a sidecar has it
+        # shellcheck disable=SC2016     # for the other shell
+        unshare --mount sh -c 'mount --bind -o ro "$1" "$1" && [ ! -w "$1" ] &&
+                exec /usr/bin/python3 -c "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])" "$1/csi.sock"' sh "${SOCKET%/*}"
         kill -TERM "$(<"$PIDFILE")"
         wait_until 10 process_is_gone "$(<"$PIDFILE")"
         [[ -S $SOCKET && -S $REGISTRATION ]]
