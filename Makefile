@@ -392,7 +392,8 @@ install: all generated
 	install -m 0644 $(GENERATED)/completions/zsh/* $(DESTDIR)$(zshdir)
 	for file in hooks.d/*.in deploy/systemd/*; do \
 		case $$file in deploy/*) dir=$(unitdir) ;; *) dir=$(hooksdir) ;; esac; \
-		sed 's|@sbindir@|$(sbindir)|' "$$file" >$(DESTDIR)$$dir/$$(basename "$$file" .in) || exit 1; \
+		new=$(DESTDIR)$$dir/$$(basename "$$file" .in); \
+		sed 's|@sbindir@|$(sbindir)|' "$$file" >$$new && chmod 0644 $$new || exit 1; \
 	done
 
 # The files that `make install` would install, and directories of flexgraft alone.

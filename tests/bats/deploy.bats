@@ -393,13 +393,14 @@ systemd_reads() {
         systemd_reads flexgraft-metrics.service Type
 }
 
-@test "make install installs the units and the timers" {
+@test "make install installs the units and the timers, and all may read them" {
         make --no-print-directory -C "$FLEXGRAFT_REPO" --dry-run install DESTDIR="$BATS_TEST_TMPDIR/out" >"$BATS_TEST_TMPDIR/install" 2>/dev/null
         sed -n '/^for file in hooks.d/,/^done/p' "$BATS_TEST_TMPDIR/install" >"$BATS_TEST_TMPDIR/units"
         mkdir -p "$BATS_TEST_TMPDIR"/out/usr/local/{lib/systemd/system,share/containers/oci/hooks.d}
-        (cd "$FLEXGRAFT_REPO" && sh -e "$BATS_TEST_TMPDIR/units")
+        (cd "$FLEXGRAFT_REPO" && umask 077 && sh -e "$BATS_TEST_TMPDIR/units")
         is "$(ls "$BATS_TEST_TMPDIR/out/usr/local/lib/systemd/system")" "$(cd "$DEPLOY/systemd" && printf '%s\n' * | sed 's/\.in$//' | sort)"
         [[ -s $BATS_TEST_TMPDIR/out/usr/local/lib/systemd/system/flexgraft-reconcile.service ]]
+        is "$(find "$BATS_TEST_TMPDIR/out" -type f ! -perm 644)" ""
 }
 
 # bats test_tags=text
