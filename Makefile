@@ -366,15 +366,19 @@ lint: deps $(FILTERS:%=$(BUILD)/privileges/%.h)
 # The libraries that the programs have in them, by the package whose notice goes with the programs.
 NOTICES := libc6-dev libjansson-dev libcap-dev libblkid-dev uuid-dev libc-ares-dev libfuse3-dev libnghttp2-dev libprotobuf-c-dev
 
+# $(call PLACE,DIRECTORY,PROGRAMS): each is there, entire, at any moment of an upgrade, as when a runtime calls the hook.
+PLACE = install -d $(DESTDIR)$(1)/.flexgraft-install && install -m 0755 $(2) $(DESTDIR)$(1)/.flexgraft-install && \
+	mv -f $(DESTDIR)$(1)/.flexgraft-install/* $(DESTDIR)$(1) && rmdir $(DESTDIR)$(1)/.flexgraft-install
+
 # LINKS=/sbin: links there to what mount(8) runs, where sbindir is none of its places.
 install: all generated
 	install -d $(DESTDIR)$(sbindir) $(DESTDIR)$(libexecdir)/verbs $(DESTDIR)$(hooksdir) $(DESTDIR)$(unitdir)
 	install -d $(foreach section,5 7 8,$(DESTDIR)$(mandir)/man$(section)) $(DESTDIR)$(docdir)/docs
-	install -m 0755 $(HELPERS:%=$(BIN)/%) $(VOLUME_TOOLS:%=$(BIN)/%) $(NODE_TOOLS:%=$(BIN)/%) $(COMMAND:%=$(BIN)/%) $(CSI:%=$(BIN)/%) $(MOUNT_TYPES:%=$(BIN)/%) \
-		scripts/install-flexvolume scripts/install-csi scripts/pv-to-csi scripts/flexgraft-metrics $(DESTDIR)$(sbindir)
+	$(call PLACE,$(sbindir),$(HELPERS:%=$(BIN)/%) $(VOLUME_TOOLS:%=$(BIN)/%) $(NODE_TOOLS:%=$(BIN)/%) $(COMMAND:%=$(BIN)/%) $(CSI:%=$(BIN)/%) $(MOUNT_TYPES:%=$(BIN)/%) \
+		scripts/install-flexvolume scripts/install-csi scripts/pv-to-csi scripts/flexgraft-metrics)
 	$(if $(LINKS),install -d $(DESTDIR)$(LINKS) && ln -sf $(MOUNT_TYPES:%=$(sbindir)/%) $(DESTDIR)$(LINKS))
-	install -m 0755 $(BIN)/flexdriver $(BIN)/remap-daemon $(DESTDIR)$(libexecdir)
-	install -m 0755 $(VERBS:%=$(BIN)/verbs/%) $(BIN)/verbs/pmem-namespaces $(DESTDIR)$(libexecdir)/verbs
+	$(call PLACE,$(libexecdir),$(BIN)/flexdriver $(BIN)/remap-daemon)
+	$(call PLACE,$(libexecdir)/verbs,$(VERBS:%=$(BIN)/verbs/%) $(BIN)/verbs/pmem-namespaces)
 	ln -sfn ../remap-daemon $(DESTDIR)$(libexecdir)/verbs/remap-daemon
 	$(foreach section,5 7 8,install -m 0644 man/*.$(section) $(DESTDIR)$(mandir)/man$(section) &&) :
 	install -m 0644 README.md CHANGELOG.md LICENSE $(DESTDIR)$(docdir)

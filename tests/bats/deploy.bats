@@ -404,6 +404,16 @@ systemd_reads() {
 }
 
 # bats test_tags=text
+@test "make install replaces each program by a rename" {
+        local lines
+        lines=$(make --no-print-directory -C "$FLEXGRAFT_REPO" --dry-run install 2>/dev/null | sed ':join; /\\$/ {N; s/\\\n//; b join}' | grep -e '-m 0755')
+        is "$(grep -oE ' && mv -f [^ ]*/\*? [^ ]+' <<<"$lines")" " && mv -f /usr/local/sbin/.flexgraft-install/* /usr/local/sbin
+ && mv -f /usr/local/libexec/flexgraft/.flexgraft-install/* /usr/local/libexec/flexgraft
+ && mv -f /usr/local/libexec/flexgraft/verbs/.flexgraft-install/* /usr/local/libexec/flexgraft/verbs"
+        is "$(wc -l <<<"$lines")" 3
+}
+
+# bats test_tags=text
 @test "systemd reads the unit without a word" {
         command -v systemd-analyze >/dev/null || skip "no systemd-analyze"
         systemd_reads flexgraft-reconcile.service Type
