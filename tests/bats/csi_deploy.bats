@@ -132,6 +132,22 @@ teardown() {
         enters_as_the_driver "$DEPLOY/csi/container.yaml"
 }
 
+@test "the container's volume-reconcile is the one that install-csi has put on the node, else that of the image" {
+        local command programs=$BATS_TEST_TMPDIR/local/libexec/flexgraft-csi
+        mkdir -p "$programs" "$BATS_TEST_TMPDIR/local/sbin" "$BATS_TEST_TMPDIR/path"
+        : >"$BATS_TEST_TMPDIR/local/sbin/volume-reconcile"
+        printf '#!/bin/sh\nshift $(($# - 1))\necho "$1"\nkill "$PPID"\n' >"$BATS_TEST_TMPDIR/path/nsenter"
+        chmod +x "$BATS_TEST_TMPDIR/path/nsenter"
+        mapfile -t command < <(documents "$DEPLOY/csi/container.yaml" 'select(.kind == "DaemonSet") | .spec.template.spec.containers[1].command[]' | jq -r .)
+        command=("${command[@]//\/usr\/local/$BATS_TEST_TMPDIR\/local}")
+        PATH=$BATS_TEST_TMPDIR/path:$PATH
+        run "${command[@]}"
+        is "$output" /proc/self/fd/3
+        install -m 0755 /dev/null "$programs/volume-reconcile"
+        run "${command[@]}"
+        is "$output" "$programs/volume-reconcile"
+}
+
 @test "the container is given ten seconds more to end than the driver takes for calls under way" {
         local grace
         grace=$(sed -n 's/^#define GRACE_DEFAULT \([0-9]*\).*/\1/p' "$FLEXGRAFT_REPO/src/csi/options.c")
