@@ -87,7 +87,7 @@ flag_of_files() {
         local file line words last=''
         for file in "${known_flags[@]}"; do
                 [[ -r $root$file ]] || continue
-                while IFS= read -r line; do
+                while IFS= read -r line || [[ -n $line ]]; do
                         [[ $line != '#'* ]] || continue
                         line=${line/=/ }
                         read -ra words <<<"${line//[\"\']/ }"

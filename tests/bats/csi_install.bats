@@ -404,6 +404,8 @@ END
         mkdir -p "$NODE/etc/default"
         echo 'KUBELET_EXTRA_ARGS="--v=2 --root-dir=/from/flags"' >"$NODE/etc/default/kubelet"
         finds /from/flags
+        printf %s 'KUBELET_EXTRA_ARGS="--root-dir=/without/newline"' >"$NODE/etc/default/kubelet"
+        finds /without/newline
         make_kubelet 100 /usr/bin/kubelet --config=/x
         finds /var/lib/kubelet
         make_kubelet 100 /usr/bin/kubelet --root-dir /from/kubelet/
