@@ -466,6 +466,22 @@ END
         [[ $(unit_value flexgraft-csi.service ExecStart) == *" --node other --name nfs.csi.k8s.io" ]]
 }
 
+@test "programs in the directory of an earlier install are removed, and what is not flexgraft's is left alone" {
+        installed --from "$FIRST" --program-dir /srv/first
+        installed --from "$FIRST" --program-dir /srv/first/
+        PROGRAMS=$NODE/srv/first holds "$FIRST"
+        installed --from "$FIRST" --program-dir /srv/second --dry-run
+        [[ $output == *"/srv/first/: would be removed" && -e $NODE/srv/first/.flexgraft ]]
+        installed --from "$FIRST" --program-dir /srv/second
+        PROGRAMS=$NODE/srv/second holds "$FIRST"
+        is "$(ls -A "$NODE/srv")" second
+        rm "$NODE/srv/second/.flexgraft"
+        installed --from "$FIRST" --program-dir /srv/third
+        is "$(ls -A "$NODE/srv")" $'second\nthird'
+        installed --from "$FIRST" --program-dir /srv/third/inner
+        PROGRAMS=$NODE/srv/third/inner holds "$FIRST"
+}
+
 @test "the programs go where they are, where they may be written, or where they are told to go" {
         installed --from "$FIRST" --program-dir /srv/programs
         PROGRAMS=$NODE/srv/programs holds "$FIRST"
