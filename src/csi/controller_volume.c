@@ -292,12 +292,13 @@ static bool leave_to_node(struct call *call, const char *id, int64_t bytes)
         return true;
 }
 
-/* The same request again, or one for less: it is as large already. */
+/* Where it is as large already, its filesystem may not be: the call that made the device grow may have been killed. */
 static void expand_listed(struct call *call, const struct outcome *outcome)
 {
         const Csi__V1__ControllerExpandVolumeRequest *request =
                 (const Csi__V1__ControllerExpandVolumeRequest *)call_request(call);
         const Csi__V1__CapacityRange *range = request->capacity_range;
+        int64_t size = range->required_bytes;
         const json_t *volume;
         json_t *wanted;
 
@@ -307,22 +308,23 @@ static void expand_listed(struct call *call, const struct outcome *outcome)
         volume = found(call, outcome, request->volume_id);
         if (volume == NULL)
                 return;
-        if (range->limit_bytes != 0 && reply_bytes(volume, "size") > range->limit_bytes) {
+        if (size < reply_bytes(volume, "size"))
+                size = reply_bytes(volume, "size");
+        if (range->limit_bytes != 0 && size > range->limit_bytes) {
                 call_fail(call, GRPC_OUT_OF_RANGE, "the volume has %lld bytes already, and never shrinks",
-                          (long long)reply_bytes(volume, "size"));
+                          (long long)size);
                 return;
         }
-        /* what was asked for before is asked for again: its filesystem may not have grown yet */
-        if (range->required_bytes < reply_bytes(volume, "size") || range->required_bytes == 0) {
+        if (range->required_bytes == 0) {
                 answer_grown(call, volume);
                 return;
         }
         if (controller_is_shared(volume)) {
-                answer_unlimited(call, range->required_bytes);
+                answer_unlimited(call, size);
                 return;
         }
         wanted = named_request(request->volume_id);
-        (void)json_object_set_new(wanted, "size", json_integer(range->required_bytes));
+        (void)json_object_set_new(wanted, "size", json_integer(size));
         if (range->limit_bytes != 0)
                 (void)json_object_set_new(wanted, "limit", json_integer(range->limit_bytes));
         controller_run(call, "volume-expand", wanted, grown);

@@ -367,6 +367,20 @@ directory_pool() {
         assert_field .capacity_bytes 8392704
 }
 
+@test "a filesystem that a killed call left smaller than its device, whose size was rounded, grows when the call is repeated" {
+        local mib=$((1 << 20))
+        [[ -n $(type -P mkfs.xfs) ]] || skip "no mkfs.xfs" # ext4 grows only with CAP_SYS_RESOURCE
+        make_pool_in_memory fast 500m
+        SIZE=$((300 * mib)) make_volume data '"parameters": {"pool": "fast", "preallocate": "false"}'
+        with_id ControllerExpandVolume data "\"capacity_range\": {\"required_bytes\": $((400 * mib + 1))}"
+        answers OK
+        mkfs.xfs -q -d size=300m "$POOL_DIR/data.img"
+        with_id ControllerExpandVolume data "\"capacity_range\": {\"required_bytes\": $((400 * mib + 1))}"
+        answers OK
+        assert_field .capacity_bytes $((400 * mib + 4096))
+        is "$(xfs_db -r -c 'sb 0' -c 'print dblocks' "$POOL_DIR/data.img")" "dblocks = $((400 * mib / 4096 + 1))"
+}
+
 @test "a volume that may be another node's grows there: NodeExpandVolume is asked for" {
         with_id ControllerExpandVolume elsewhere '"capacity_range": {"required_bytes": 16777216}'
         answers OK
