@@ -39,10 +39,15 @@ const char *csi_capability_incomplete(const Csi__V1__VolumeCapability *capabilit
         return NULL;
 }
 
+bool csi_capability_needs_share(const Csi__V1__VolumeCapability *capability)
+{
+        return capability != NULL && (is_many(capability) || strcmp(csi_capability_fs_type(capability), "nfs") == 0);
+}
+
 bool csi_capabilities_need_share(size_t count, Csi__V1__VolumeCapability *const *capabilities)
 {
         for (size_t i = 0; i < count; i++)
-                if (is_many(capabilities[i]) || strcmp(csi_capability_fs_type(capabilities[i]), "nfs") == 0)
+                if (csi_capability_needs_share(capabilities[i]))
                         return true;
         return false;
 }

@@ -24,7 +24,11 @@ const char *csi_capability_incomplete(const Csi__V1__VolumeCapability *capabilit
  */
 const char *csi_capability_impossible(const Csi__V1__VolumeCapability *capability, bool shared);
 
-/* csi_capabilities_need_share() - whether only a volume on a server can be used so: writers of several nodes, or "nfs". */
+/*
+ * csi_capability_needs_share() - whether only a volume on a server can be used so: writers of several nodes, or "nfs".
+ * NULL: false. csi_capabilities_need_share() - whether one of several does.
+ */
+bool csi_capability_needs_share(const Csi__V1__VolumeCapability *capability);
 bool csi_capabilities_need_share(size_t count, Csi__V1__VolumeCapability *const *capabilities);
 
 /* csi_capability_is_block() - whether it is for the device itself. */

@@ -273,16 +273,17 @@ static void answer_unlimited(struct call *call, int64_t bytes)
 /*
  * One resizer works for the whole cluster, and asks the driver of its own node: a volume that this one has not may be
  * another's. There kubelet has NodeExpandVolume do all of it, and learns if there is no such volume. A volume on a
- * server is everywhere.
+ * server is everywhere: by its id, or because nothing else can be used so.
  */
-static bool leave_to_node(struct call *call, const char *id, int64_t bytes)
+static bool leave_to_node(struct call *call, const Csi__V1__ControllerExpandVolumeRequest *request)
 {
+        int64_t bytes = request->capacity_range->required_bytes;
         Csi__V1__ControllerExpandVolumeResponse response = CSI__V1__CONTROLLER_EXPAND_VOLUME_RESPONSE__INIT;
         struct csi_share share;
 
         if (bytes == 0)
                 return false;
-        if (csi_share_read(id, &share)) {
+        if (csi_share_read(request->volume_id, &share) || csi_capability_needs_share(request->volume_capability)) {
                 answer_unlimited(call, bytes);
                 return true;
         }
@@ -303,7 +304,7 @@ static void expand_listed(struct call *call, const struct outcome *outcome)
         json_t *wanted;
 
         if (outcome->status == 0 && controller_find(outcome, request->volume_id, /* snapshot= */ false) == NULL &&
-            leave_to_node(call, request->volume_id, range->required_bytes))
+            leave_to_node(call, request))
                 return;
         volume = found(call, outcome, request->volume_id);
         if (volume == NULL)

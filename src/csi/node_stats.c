@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "capability.h"
 #include "controller.h"
 #include "node.h"
 #include "share.h"
@@ -115,7 +116,8 @@ static void found(struct call *call, const struct outcome *outcome)
                 node_fail(call, outcome);
                 return;
         }
-        if (volume == NULL && !csi_share_read(request->volume_id, &ignored)) {
+        if (volume == NULL && !csi_share_read(request->volume_id, &ignored) &&
+            !csi_capability_needs_share(request->volume_capability)) {
                 call_fail(call, GRPC_NOT_FOUND, "there is no volume %.256s in a pool", work->name);
                 return;
         }

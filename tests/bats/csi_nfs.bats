@@ -236,6 +236,21 @@ END_OF_VOLUMES
         done
 }
 
+@test "a PersistentVolume that only a server can have grows at once, whatever its handle" {
+        ID=nas.example.org/export
+        for CAPABILITY in '{"mount": {}, "access_mode": {"mode": "MULTI_NODE_MULTI_WRITER"}}' \
+                '{"mount": {"fs_type": "nfs"}, "access_mode": {"mode": "SINGLE_NODE_WRITER"}}'; do
+                with_id ControllerExpandVolume "$ID" "\"capacity_range\": {\"required_bytes\": 16777216}, \"volume_capability\": $CAPABILITY"
+                answers OK || return 1
+                assert_field '[.capacity_bytes, .node_expansion_required // false] | map(tostring) | join(" ")' '16777216 false'
+                expand 16777216
+                answers OK || return 1
+                assert_field .capacity_bytes 16777216
+        done
+        CAPABILITY=$WRITER expand 16777216
+        answers NOT_FOUND
+}
+
 @test "a volume that this node has on a server keeps the size that it has grown to" {
         make_program volume-list '{"status": "Success", "volumes": [{"name": "pvc-1", "id": "pvc-1", "type": "nfs", "size": 33554432,
                 "parameters": {"server": "nas.example.org", "share": "/export"}}]}'
