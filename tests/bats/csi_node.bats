@@ -856,6 +856,30 @@ ioctls() {
         down
 }
 
+@test "stats of a block volume are had where kubelet has mounted a pod's device once more, and where it is another's are NOT_FOUND" {
+        local again=$KUBELET/plugins/kubernetes.io/csi/volumeDevices/data/dev/pod-1 other
+        CAPABILITY=$BLOCK_WRITER
+        new_volume
+        up
+        mkdir -p "${again%/*}"
+        touch "$again"
+        mount --bind "$(target)" "$again"
+        stats "$again"
+        answers OK
+        is "$(usage BYTES total)" 8388608
+        umount "$again"
+        stats "$again"
+        answers NOT_FOUND
+        truncate -s 1M "$BATS_TEST_TMPDIR/other"
+        other=$(loop_over "$BATS_TEST_TMPDIR/other")
+        bed_loops+=("$other")
+        mount --bind "$other" "$again"
+        stats "$again"
+        answers NOT_FOUND
+        umount "$again"
+        down
+}
+
 @test "stats of an unknown volume, or of a path that it is not on, are NOT_FOUND" {
         new_volume
         up

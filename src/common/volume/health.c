@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -117,6 +118,19 @@ static void look_at_size(struct patient *patient, const struct volume_record *re
                 patient->device_bytes = strtoull(sectors, NULL, 10) * 512;
 }
 
+/* kubelet asks where it has mounted once more what a pod got: .../volumeDevices/NAME/dev/POD, of which no call tells. */
+static bool has_device(const struct volume_record *record, const char *path)
+{
+        struct stat st;
+
+        if (record->device_number == 0 || lstat(path, &st) < 0 || !S_ISBLK(st.st_mode))
+                return false;
+        for (size_t i = 0; i < record->published_count; i++)
+                if (record->published[i].pod_device == st.st_rdev)
+                        return true;
+        return record->device_number == st.st_rdev;
+}
+
 /* One volume, where it is mounted. */
 static int look_mounted(void *argument, struct error *error)
 {
@@ -124,22 +138,23 @@ static int look_mounted(void *argument, struct error *error)
         cleanup_volume_record struct volume_record record = {};
         struct patient *patient = patients->items;
         const struct mount_dir *recorded = NULL;
-        const struct mount_dir *mounted = NULL;
         struct mount_seen seen = {};
+        bool mounted = false;
         int absent;
         int r = volume_record_peek(patients->config.state_dir, patient->name, /* driver= */ "", &record, error);
 
         if (r == 0)
                 recorded = volume_record_mount_dir(&record, patient->path);
-        if (recorded != NULL && strcmp(record.boot_id, patients->boot_id) == 0)
-                mounted = recorded;
         if (r < 0 && r != -ENOENT)
                 return r;
         r = mount_see(AT_FDCWD, patient->path, &seen);
         if (r < 0 && r != -ENOENT && r != -ENOTDIR) /* perhaps mounted: a server's inode is stale, say */
                 return fail(error, -r, "find mount", patient->path);
         absent = seen.root ? EBUSY : recorded != NULL ? ENODEV : ENOENT;
-        if (mounted == NULL || !mount_seen_is(&seen, &mounted->identity))
+        if (strcmp(record.boot_id, patients->boot_id) == 0)
+                mounted = recorded != NULL ? mount_seen_is(&seen, &recorded->identity)
+                                           : seen.root && has_device(&record, patient->path);
+        if (!mounted)
                 return fail_because(error, absent, "find mount", patient->path,
                                     "volume \"%.200s\" is not mounted on %.1000s", patient->name, patient->path);
         find(patient, HEALTH_OK, "");
