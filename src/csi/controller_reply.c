@@ -121,6 +121,7 @@ static void put_share(struct call *call, const json_t *reply, Csi__V1__Volume *v
         const char *colon = strstr(path, ":/");
         size_t directory = strlen(json_member_text(reply, "id"));
         const char *mode = json_member_text(json_object_get(reply, "parameters"), "mountPermissions");
+        const char *flags = json_member_text(reply, "mountOptions");
         char *share;
 
         if (colon == NULL || strlen(colon) < directory + 2)
@@ -136,6 +137,8 @@ static void put_share(struct call *call, const json_t *reply, Csi__V1__Volume *v
         add_context(call, volume, "subDir", json_member_text(reply, "id"));
         if (mode[0] != '\0')
                 add_context(call, volume, "mountPermissions", mode);
+        if (flags[0] != '\0')
+                add_context(call, volume, "mountOptions", flags);
 }
 
 static char *id_of(struct call *call, const json_t *reply)

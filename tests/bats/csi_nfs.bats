@@ -213,6 +213,17 @@ END_OF_VOLUMES
                 "data nas.example.org /export team/data archive"
 }
 
+@test "the mountOptions of a pool on a server are attributes of its volumes, and what their mount is asked for" {
+        mount_verb
+        made_in_pool nas.example.org:/export/team/data '"mountOptions": "vers=4.1,sec=krb5"'
+        CONTEXT=$(jq -c .volume.volume_context <<<"$json")
+        CONTEXT=${CONTEXT:1:-1}
+        asked_anew
+        publish
+        answers OK
+        is "$(option .mountOptions)" vers=4.1,sec=krb5
+}
+
 @test "a volume of a pool on a server that is missing at the moment is not said to be deleted" {
         make_program volume-list '{"status": "Success", "volumes": [{"name": "data", "id": "team/data", "type": "nfs", "parameters": {}}]}'
         make_program volume-delete '{"status": "Failure", "message": "there is no pool", "error": {"errno": "ENODEV"}}' 1

@@ -85,6 +85,15 @@ on_server() {
         is "$(provisioned)" ''
 }
 
+@test "volume-list shows the mountOptions of a volume's pool" {
+        NFS_ADDRESS=192.0.2.1 nfs_pool '"mountOptions": ["vers=4.1", "soft"]'
+        created '{"name": "data", "size": "1m"}'
+        jq -c '.pool = "share" | .type = "nfs" | .id = "data"' "$STATE_DIR/provisioned/data.json" >"$BATS_TEST_TMPDIR/record"
+        cp "$BATS_TEST_TMPDIR/record" "$STATE_DIR/provisioned/data.json"
+        listed '{"name": "data"}'
+        assert_field '.volumes[0].mountOptions' vers=4.1,soft
+}
+
 @test "mount-volume that does not reach the server of a share makes and mounts nothing" {
         NFS_ADDRESS=127.0.0.1 nfs_pool '"mountOptions": ["port=1"]'
         start_container plain

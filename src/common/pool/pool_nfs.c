@@ -74,7 +74,8 @@ static const struct file_key keys[] = {
         { "onDelete", "\"delete\", \"retain\" or \"archive\"", is_on_delete, false, "delete",
           "What volume-delete does with a directory that is not empty.", NULL },
         { "mountOptions", "an array of strings", file_key_is_texts, false, "[]",
-          "Options of nfs(5), for the mounts that volume-create, volume-delete and mount-volume make.", NULL },
+          "Options of nfs(5), for the mounts of volume-create, volume-delete and mount-volume, and of pods by CSI.",
+          NULL },
         {},
 };
 

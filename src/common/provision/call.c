@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/reply.h"
 #include "base/text.h"
+#include "pool/pool_implied.h"
 #include "pool/pool_kind.h"
 
 void provision_call_unlock_pool(struct provision_call *call)
@@ -111,6 +112,8 @@ void provision_call_put_pool(const struct pool *pool, const struct pool_item *it
         (void)json_object_set_new(volume, "sizeEnforced", json_boolean(item->limited));
         if (pool->nfs.on_delete[0] != '\0')
                 (void)json_object_set_new(volume, "onDelete", json_string(pool->nfs.on_delete));
+        if (pool->nfs.options[0] != '\0' && !pool_implied_is_name(pool->name)) /* else they are among its parameters */
+                (void)json_object_set_new(volume, "mountOptions", json_string(pool->nfs.options));
 }
 
 json_t *provision_call_item_object(const struct provision_call *call, const struct provision_record *record,

@@ -63,6 +63,7 @@ static const struct key volume_keys[] = {
           .help = "of a directory: whether the filesystem refuses what is more than its size" },
         { "onDelete", ALL, 0, KEY_ANY,
           .help = "of a directory on a server: what volume-delete does with it, as the pool says" },
+        { "mountOptions", ALL, 0, KEY_ANY, .help = "of a directory on a server: those of its pool" },
         { "missing", LIST, 0, KEY_BOOLEAN, .help = "true: the pool does not have it any more" },
 };
 static const struct key_table volume = KEY_TABLE(volume_keys);
