@@ -2,6 +2,8 @@
 /* controller.c - the rows of the Controller service. Volumes are nobody's to attach: there is no ControllerPublishVolume. */
 #include "controller.h"
 
+#include <string.h>
+
 #include "capability.h"
 
 #define CAPABILITY(word) CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__##word
@@ -58,14 +60,17 @@ static bool always(const ProtobufCMessage *request)
         return true;
 }
 
-/* Other pools may be on a server, too: nobody here knows. */
+/* Which pools are on a server, only their files say; "default" needs none. */
 static bool create_lasts(const ProtobufCMessage *request)
 {
         const Csi__V1__CreateVolumeRequest *create = (const Csi__V1__CreateVolumeRequest *)request;
+        const char *pool = csi_map_find(CSI_MAP(create, parameters), "pool", /* any_case= */ false);
 
         return create->volume_content_source != NULL ||
                csi_capabilities_need_share(create->n_volume_capabilities, create->volume_capabilities) ||
-               csi_map_find(CSI_MAP(create, parameters), "server", /* any_case= */ true) != NULL;
+               csi_map_find(CSI_MAP(create, parameters), "server", /* any_case= */ true) != NULL ||
+               (pool != NULL && strcmp(pool, "default") != 0) ||
+               csi_map_find(CSI_MAP(create, parameters), "profile", /* any_case= */ false) != NULL;
 }
 
 #define ROW(method, word, function, same, may_last)                                                                    \
