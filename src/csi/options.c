@@ -14,8 +14,10 @@
 #include "state/config.h"
 
 #define NAME_DEFAULT "csi.flexgraft.io"
-#define NAME_MAX_BYTES 63 /* the interface's limit, GetPluginInfo */
-#define NODE_MAX_BYTES 253
+/* The topology is "topology.NAME/node": "NODE", in which what is before the slash and the value have 63 characters each. */
+#define NAME_MAX_BYTES 54
+#define NODE_MAX_BYTES 63
+#define CAPITALS "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define IDLE_DEFAULT 60
 #define GRACE_DEFAULT 20
 #define SECONDS_MAX 86400
@@ -113,10 +115,12 @@ static int check(const struct options *options, struct error *error)
 {
         int r;
 
-        if (!is_name(options->csi.name, NAME_MAX_BYTES))
-                return refuse(error, "--name", "must be a DNS name of at most 63 characters");
+        if (!is_name(options->csi.name, NAME_MAX_BYTES) || strpbrk(options->csi.name, CAPITALS) != NULL)
+                return refuse(error, "--name", "must be a DNS name of at most 54 characters, in small letters");
         if (!is_name(options->csi.node, NODE_MAX_BYTES))
-                return refuse(error, "--node", "must be a DNS name");
+                return refuse(error, "--node",
+                              "(else nodeName of the configuration, or the host's name) must be a DNS name of at most "
+                              "63 characters, as a label's value");
         if ((r = check_path("--endpoint", options->csi.endpoint, error)) < 0)
                 return r;
         return options->csi.registry != NULL ? check_path("--registry", options->csi.registry, error) : 0;

@@ -366,8 +366,12 @@ END
         refused 2 "no path for this"
         install --node 'n1 --endpoint /x'
         refused 2 "no name of a node"
+        install --node "$(printf 'n%.0s' {1..64})"
+        refused 2 "at most 63"
         install --name a/b
         refused 2 "no name for a driver"
+        install --name "$(printf 'n%.0s' {1..55})"
+        refused 2 "at most 54"
         ln -s "$BATS_TEST_TMPDIR" "$NODE/out"
         install --from "$FIRST" --program-dir /out/programs
         refused 1 "by a link"

@@ -601,10 +601,12 @@ has_renamed() {
 }
 
 @test "the command line's mistakes are told, with exit status 2" {
-        local line
+        local line long=a2345678901234567890123456789012345678901234567890.234
+        local name="--name must be a DNS name of at most 54 characters, in small letters"
+        local node="--node (else nodeName of the configuration, or the host's name) must be a DNS name of at most 63 characters, as a label's value"
         # shellcheck disable=SC2089,SC2090 # what is quoted is a message
         for line in "--nonesuch=unknown option --nonesuch" "--node=--node must be followed by a value" "--endpoint x=--endpoint must be followed by an absolute path without \"..\"" \
-                "--name a_b=--name must be a DNS name of at most 63 characters" "--idle x=--idle must be followed by a number of seconds" \
+                "--name a_b=$name" "--name A.b=$name" "--name ${long}x=$name" "--node $long$long=$node" "--idle x=--idle must be followed by a number of seconds" \
                 "--name a --name b=--name is given twice" "words=unknown option words"; do
                 # shellcheck disable=SC2086 # words
                 run "$CORE/bin/csi-driver" ${line%%=*}
