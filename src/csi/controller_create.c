@@ -348,6 +348,20 @@ static bool has_long_flags(const Csi__V1__CreateVolumeRequest *request)
         return too_long;
 }
 
+/* It separates the parts of the volume's id, by which other nodes delete it. */
+static bool has_separator(const Csi__V1__CreateVolumeRequest *request)
+{
+        static const char *const keys[] = { "server", "share", "subDir", NULL };
+
+        for (size_t i = 0; keys[i] != NULL; i++) {
+                const char *value = csi_map_find(CSI_MAP(request, parameters), keys[i], /* any_case= */ true);
+
+                if (value != NULL && strchr(value, '#') != NULL)
+                        return true;
+        }
+        return false;
+}
+
 static bool is_here(const struct call *call, const Csi__V1__TopologyRequirement *wanted)
 {
         bool any = !has_terms(wanted);
@@ -375,6 +389,9 @@ static enum grpc_code check(const struct call *call, bool shared, const char **r
                 return code;
         *ret_why = "the mount flags (mountOptions) are too long";
         if (is_shared(request) && has_long_flags(request))
+                return GRPC_INVALID_ARGUMENT;
+        *ret_why = "server, share and subDir must not have a \"#\", which separates the parts of an id";
+        if (is_shared(request) && has_separator(request))
                 return GRPC_INVALID_ARGUMENT;
         if ((*ret_why = csi_range_problem(request->capacity_range)) != NULL)
                 return GRPC_OUT_OF_RANGE;

@@ -183,6 +183,15 @@ pools_are() {
         done
 }
 
+@test "a class whose server, share or subDir has what separates the parts of an id is refused: the volume could not be deleted" {
+        local wrong
+        for wrong in '"server": "nas#1", "share": "/export"' '"server": "nas", "Share": "/ex#port"' '"server": "nas", "share": "/export", "subDir": "a#b"'; do
+                csi CreateVolume "$(volume_request data "\"parameters\": {$wrong}")"
+                answers INVALID_ARGUMENT '#' || { echo "$wrong"; return 1; }
+        done
+        [[ ! -e $CORE/began ]]
+}
+
 # made_in_pool PATH [MEMBERS]: CreateVolume of "data" in the pool "nas", whose volume has that path on its server.
 made_in_pool() {
         make_program volume-create "{\"status\": \"Success\", \"volume\": {\"name\": \"data\", \"type\": \"nfs\", \"id\": \"team/data\", \"path\": \"$1\",
