@@ -448,6 +448,25 @@ is_released() {
 }
 
 # bats test_tags=kernel,nfs
+@test "a directory that another node has taken away is made anew for another volume, unless a pod has it still" {
+        local claim='"parameters": {"csi.storage.k8s.io/pvc/namespace": "team", "csi.storage.k8s.io/pvc/name": "claim"}'
+        with_server
+        nfs_pool '"subDir": "${pvc.metadata.namespace}/${pvc.metadata.name}"'
+        made_share data "$claim"
+        SPECS[data]=$(spec data type=nfs "server=$NFS_ADDRESS" "share=$EXPORT/team/claim")
+        kubelet_publish data
+        mv "$EXPORTED/team/claim" "$EXPORTED/archived"
+        create "$(named next "\"size\": \"8m\", \"pool\": \"share\", $claim")"
+        refused EBUSY "$(pod_dir data)"
+        is "$(provisioned)" data.json
+        kubelet_unpublish data
+        made_share next "$claim"
+        is "$(on_server)|$(provisioned)" "archived team team/claim|next.json"
+        removed '{"name": "next"}'
+        is "$(on_server)|$(provisioned)" "archived team|"
+}
+
+# bats test_tags=kernel,nfs
 @test "nothing is moved into a trash directory that others can look into, or that is another's" {
         with_server
         nfs_pool

@@ -247,6 +247,23 @@ int delete_check_thawed(const struct provision_call *call, const struct provisio
                             record->snapshot_of);
 }
 
+int delete_record_left(struct provision_call *call, const char *name, const char *id, struct error *error)
+{
+        cleanup_provision_record struct provision_record left = {};
+        int r;
+
+        if (!state_try_lock(&call->state, volume_record_key(name)))
+                return fail_because(error, EAGAIN, "forget volume", name,
+                                    "another call works on the volume \"%.200s\", which had %s; repeat this one", name,
+                                    id);
+        provision_record_forget_read();
+        if ((r = provision_record_read(&call->state, name, &left, error)) < 0 ||
+            (r = check_unpublished(call, name, error)) < 0)
+                return r == -ENOENT ? 0 : r;
+        log_say("%s of pool %s is gone, and volume %s with it", id, call->pool.name, name);
+        return provision_record_remove(&call->state, name, id, error);
+}
+
 int delete_check_soon(const struct provision_call *call, const struct provision_record *record, struct error *error)
 {
         if (record->lifecycle == PROVISION_CREATING || record->keeps_content || call->kind->erase == NULL ||
