@@ -21,7 +21,7 @@ static void reply_attributes(fuse_req_t request, int r, struct node *node, int f
 
         if (r == 0 && fstatat(fd, "", &st, AT_EMPTY_PATH) < 0)
                 r = -errno;
-        if (r < 0) {
+        if (r != 0) {
                 operation_reply_error(request, r);
                 return;
         }
