@@ -243,6 +243,6 @@ has_at_most() {
         as 1000 append /data/large x 1
         setpriv --reuid 1000 --regid 1000 --clear-groups dd if=/dev/zero of="$SERVED/large" bs=1M count=4 status=none
         is "$(in_container /usr/bin/setpriv --reuid 1000 --regid 1000 --clear-groups /usr/bin/cat /data/large | wc -c)" $((4 << 20))
-        wait_until 5 has_at_most "$daemon" 512 || { grep Rss "/proc/$daemon/status"; return 1; }
+        wait_until 30 has_at_most "$daemon" 512 || { grep Rss "/proc/$daemon/status"; return 1; }
         is "$(setpriv --reuid 1000 --regid 1000 --clear-groups tail -c 1 "$SERVED/large" | od -An -tx1)" " 00"
 }
