@@ -128,12 +128,12 @@ int create_claim(struct provision_call *call, uint64_t size_bytes, struct provis
                 return fail_because(error, EEXIST, "create volume", ret_record->id,
                                     "%s already exists in pool \"%.128s\"%s%.200s; to adopt it, name it as \"id\"",
                                     ret_record->id, call->pool.name, owner[0] != '\0' ? ", of volume " : "", owner);
-        if (owner[0] != '\0' && call->kind->remote && (r = delete_record_left(call, owner, ret_record->id, error)) < 0)
-                return r;
         if (owner[0] != '\0' && !call->kind->remote)
                 return fail_because(error, EEXIST, "create volume", ret_record->id,
                                     "%s of pool \"%.128s\" is the volume \"%.200s\", which is lost; delete that first",
                                     ret_record->id, call->pool.name, owner);
+        if (owner[0] != '\0' && (r = delete_record_left(call, owner, ret_record->id, error)) < 0)
+                return r;
         if (r < 0 && r != -ENOENT)
                 return r;
         if ((r = provision_call_check_room(call, ret_record, size_bytes, &measure, error)) < 0)
