@@ -26,8 +26,8 @@ static int complete(const struct state *records, struct error *error)
 
         if (r != 0)
                 return r;
-        (void)use_index_set_complete(records->dir_fd,
-                                     USE_HOLDERS_PROVISIONED); /* else the next question enters them, too */
+        /* if it cannot be said, the next question enters them, too */
+        (void)use_index_set_complete(records->dir_fd, USE_HOLDERS_PROVISIONED);
         return 0;
 }
 

@@ -322,8 +322,8 @@ static int complete(struct list *list, struct error *error)
                 r = mount_record_each(&list->mounts, add_mount, list, error);
         if (r != 0)
                 return r;
-        (void)use_index_set_complete(list->index.dir_fd,
-                                     USE_HOLDERS_OF_USES); /* else the next question enters them, too */
+        /* if it cannot be said, the next question enters them, too */
+        (void)use_index_set_complete(list->index.dir_fd, USE_HOLDERS_OF_USES);
         return 0;
 }
 
