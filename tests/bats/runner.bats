@@ -281,6 +281,30 @@ END_OF_FILE
         is "$(<"$BATS_TEST_TMPDIR/results/failed")" "endless: sleeps"
 }
 
+@test "a test of which bats prints no result, as its teardown has ended bats' process, is a failure that names it" {
+        test_file ends <<'END_OF_FILE'
+teardown() { [[ $BATS_TEST_DESCRIPTION != second ]] || exit 0; }
+test "first" { true; }
+test "second" { false; }
+test "third" { true; }
+END_OF_FILE
+        run_tests --test-limit 10 check
+        is "$status" 1
+        is "$(tail -n 1 <<<"$output")" "2 passed, 1 failed, 0 skipped" || { show_last; false; }
+        [[ $output == *"not ok check ends: second: bats has no result of it"* ]] || { show_last; false; }
+        is "$(<"$BATS_TEST_TMPDIR/results/failed")" "ends: second"
+}
+
+@test "a test that fails, and whose teardown is not at its end after the test's time, has a result that says so" {
+        test_file slow <<'END_OF_FILE'
+teardown() { sleep 1000; }
+test "fails" { echo "what it said"; false; }
+END_OF_FILE
+        run_tests --test-limit 10 check
+        is "$status" 1
+        [[ $output == *"not ok check slow: fails"*"timeout after 10s"*"what it said"* ]] || { show_last; false; }
+}
+
 # ended_once CONDITION...: a run that is ended as soon as that is true; a file of it has one endless test.
 ended_once() {
         test_file endless <<'END_OF_FILE'
@@ -396,7 +420,7 @@ END_OF_FILE
         test_file known <<<'test "passes" { true; }'
         test_file unknown <<<'test "passes" { true; }'
         sed -i /unknown/d "$BATS_TEST_TMPDIR/tests/budgets"
-        run_tests check
+        run_tests --test-limit 10 check
         is "$status" 1
         is "$(tail -n 1 <<<"$output")" "2 passed, 1 failed, 0 skipped"
         [[ $output == *"unknown.bats has no line in "* ]] || { show_last; false; }
