@@ -15,6 +15,7 @@
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <linux/nsfs.h>
 #include <linux/openat2.h>
 #include <linux/securebits.h>
 #include <poll.h>
@@ -34,6 +35,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -66,7 +68,18 @@ static void read_file(int dirfd, const char *path)
         close(fd);
 }
 
-static int make_mount(int source_fd)
+/* As the helper does before it mounts a filesystem: whether it is one for a device, and a journal is on another. */
+static void look_at_superblock(void)
+{
+        int fd;
+
+        read_file(AT_FDCWD, "/proc/filesystems");
+        fd = open(source, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+        if (pread(fd, bytes, 512, 1024) == 512)
+                close(fd);
+}
+
+static int make_mount(int source_fd, bool look_first)
 {
         int context;
 
@@ -74,6 +87,8 @@ static int make_mount(int source_fd)
                 return open_tree(source_fd, source_fd == AT_FDCWD ? source : "",
                                  AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
         context = fsopen("ext4", FSOPEN_CLOEXEC);
+        if (look_first)
+                look_at_superblock();
         if (fsconfig(context, FSCONFIG_SET_STRING, "source", source, 0) < 0 ||
             fsconfig(context, FSCONFIG_SET_STRING, "errors", "remount-ro", 0) < 0 ||
             fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
@@ -211,7 +226,7 @@ static int steps(void)
         int mnt_ns = open_proc(pid_text, "ns/mnt", O_RDONLY);
         int user_ns = strcmp(kind, "container") == 0 ? -1 : open_proc(pid_text, "ns/user", O_RDONLY);
         int target = open_beneath(root, target_path + 1, O_PATH, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
-        int mount_fd = whole ? make_mount(AT_FDCWD) : user_ns < 0 ? clone_of_container() : make_overlay(user_ns);
+        int mount_fd = whole ? make_mount(AT_FDCWD, false) : user_ns < 0 ? clone_of_container() : make_overlay(user_ns);
 
         if (pidfd < 0 || target < 0 || mount_fd < 0 ||
             set_attributes(mount_fd, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | (whole ? MOUNT_ATTR_IDMAP : 0), user_ns) <
@@ -256,15 +271,112 @@ static int lock_mount(int mount_fd)
                                                                                                             : locked;
 }
 
+/* A directory in another, and whose it is. */
+static int open_own(int dirfd, const char *path)
+{
+        int fd = openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        struct stat st;
+
+        fstat(fd, &st);
+        (void)geteuid();
+        return fd;
+}
+
+/* Whether the container is in namespaces of its own, and whose the one of its users is. */
+static void look_at_namespaces(int mnt_ns, int user_ns)
+{
+        int parent = ioctl(user_ns, NS_GET_PARENT);
+        int self = pidfd_open(getpid(), 0);
+        struct stat st;
+        uid_t owner;
+
+        ioctl(parent, NS_GET_PARENT);
+        close(parent);
+        ioctl(user_ns, NS_GET_OWNER_UID, &owner);
+        for (unsigned i = 0; i < 2; i++) {
+                int fd = ioctl(self, _IO(0xff, i == 0 ? 3 : 5), 0); /* the mount and the pid namespace, Linux 6.11 */
+
+                fstat(fd, &st);
+                close(fd);
+        }
+        close(self);
+        fstat(mnt_ns, &st);
+        ioctl(mnt_ns, _IOR(0xb7, 0x5, uint64_t), &(uint64_t){ 0 });
+}
+
+static int open_source(int mounts)
+{
+        int fd = open_beneath(AT_FDCWD, source, O_PATH, RESOLVE_NO_SYMLINKS);
+        struct stat st;
+        char path[64];
+        int device;
+
+        fstat(fd, &st);
+        if (strcmp(kind, "bind") == 0) {
+                look(fd);
+                return fd;
+        }
+        device = open(source, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+        ioctl(device, BLKROGET, &(int){ 0 });
+        close(device);
+        close(fd);
+        snprintf(path, sizeof path, "/sys/dev/block/%u:%u/diskseq", major(st.st_rdev), minor(st.st_rdev));
+        read_file(AT_FDCWD, path);
+        fstatat(mounts, "floor.wanted", &st, AT_SYMLINK_NOFOLLOW);
+        return fd;
+}
+
+/* Which other mounts there are of the device, and whether a container has it as a device: twice a directory of the index. */
+static void look_for_users(int dir)
+{
+        for (int i = 0; i < 2; i++) {
+                int mounts = open_own(dir, "mounts");
+                int again = open_own(dir, "mounts");
+                int uses = open_own(dir, "mounts");
+                struct stat st;
+                int users;
+
+                (void)openat(dir, "volumes", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+                fstatat(uses, ".complete", &st, AT_SYMLINK_NOFOLLOW);
+                users = open_own(uses, "floor.none");
+                while (syscall(SYS_getdents64, users, bytes, sizeof bytes) > 0)
+                        ;
+                close(users);
+                close(uses);
+                close(again);
+                close(mounts);
+        }
+}
+
+/* The record, and by what it is found: names of an empty file. */
+static int write_record(int mounts)
+{
+        const int keys = strcmp(kind, "bind") == 0 ? 4 : 3;
+        char name[64];
+        int record;
+
+        for (int i = 0; i < keys; i++) {
+                snprintf(name, sizeof name, "floor.users/%d.%d", getpid(), i);
+                linkat(mounts, ".lock", mounts, name, 0);
+        }
+        record = openat(mounts, ".floor.json.tmp", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+        if (write(record, bytes, 560) != 560)
+                return -1;
+        close(record);
+        renameat(mounts, ".floor.json.tmp", mounts, "floor.json");
+        return fstatat(mounts, "floor.wanted", &(struct stat){}, AT_SYMLINK_NOFOLLOW) < 0 ? 0 : -1;
+}
+
+static int state_fd;
+
 static int worker(void *unused)
 {
         char path[64];
         struct mount_attr again = { .propagation = MS_PRIVATE };
-        struct stat st;
         struct statfs fs;
         struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 1 };
         struct pollfd alive = { .events = POLLIN };
-        int proc, root, mnt_ns, user_ns, dir, mounts, lock_fd, target, source_fd, mount_fd, record;
+        int proc, root, mnt_ns, user_ns, mounts, lock_fd, target, source_fd, mount_fd;
 
         (void)unused;
         prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -276,36 +388,26 @@ static int worker(void *unused)
         root = openat(proc, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
         mnt_ns = openat(proc, "ns/mnt", O_RDONLY | O_CLOEXEC);
         user_ns = openat(proc, "ns/user", O_RDONLY | O_CLOEXEC);
-        fstat(user_ns, &st);
-        stat("/proc/self/ns/user", &st);
-        fstat(mnt_ns, &st);
-        stat("/proc/self/ns/mnt", &st);
-        ioctl(mnt_ns, _IOR(0xb7, 0x5, uint64_t), &(uint64_t){ 0 });
+        look_at_namespaces(mnt_ns, user_ns);
         ppoll(&alive, 1, &(struct timespec){}, NULL);
         read_file(AT_FDCWD, "/proc/sys/kernel/random/boot_id");
         (void)open("/etc/flexgraft/config.json", O_RDONLY | O_CLOEXEC);
-        dir = open(state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        fstat(dir, &st);
-        mounts = openat(dir, "mounts", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        fstat(mounts, &st);
-        close(dir);
+        if (readlink("/proc/self", path, sizeof path) < 0)
+                return 1;
+        state_fd = open_own(AT_FDCWD, state_dir);
+        mounts = open_own(state_fd, "mounts");
         lock_fd = openat(mounts, ".lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
         fcntl(lock_fd, F_OFD_SETLKW, &lock);
-        if (strcmp(kind, "bind") == 0) {
-                source_fd = open_beneath(AT_FDCWD, source, O_PATH, RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS);
-                fstat(source_fd, &st);
-        } else {
-                source_fd = open(source, O_RDONLY | O_CLOEXEC);
-                fstat(source_fd, &st);
-                ioctl(source_fd, BLKROGET, &(int){ 0 });
-                close(source_fd);
-        }
-        (void)openat(mounts, "floor.json", O_RDONLY | O_CLOEXEC);
+        source_fd = open_source(mounts);
+        for (int i = 0; i < 2; i++)
+                (void)openat(mounts, "floor.none.json", O_RDONLY | O_CLOEXEC);
         target = open_beneath(root, target_path + 1, O_PATH,
                               RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS);
         fstatfs(target, &fs);
         look(target);
-        mount_fd = make_mount(source_fd);
+        if (strcmp(kind, "block") == 0)
+                look_for_users(state_fd);
+        mount_fd = make_mount(source_fd, true);
         if (mount_fd < 0 ||
             set_attributes(mount_fd, MOUNT_ATTR_IDMAP | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, user_ns) < 0)
                 return 1;
@@ -314,11 +416,8 @@ static int worker(void *unused)
         look(mount_fd);
         fstatfs(mount_fd, &fs);
         look(mount_fd);
-        record = openat(mounts, ".floor.json.tmp", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-        if (write(record, bytes, 440) != 440)
+        if (write_record(mounts) < 0)
                 return 1;
-        close(record);
-        renameat(mounts, ".floor.json.tmp", mounts, "floor.json");
         ppoll(&alive, 1, &(struct timespec){}, NULL);
         if (place(mount_fd, target, mnt_ns) != 0 ||
             mount_setattr(mount_fd, "", AT_EMPTY_PATH, &again, sizeof again) < 0)
@@ -330,6 +429,18 @@ static int worker(void *unused)
         fstatfs(target, &fs);
         close(target);
         return 0;
+}
+
+/* That the program was called, and how long it took, in the file of which the metrics are made. */
+static void count_call(void)
+{
+        struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 128 };
+        int fd = openat(state_fd, ".call-counts.floor", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+        if (read(fd, bytes, sizeof bytes) < 0 || fcntl(fd, F_OFD_SETLK, &lock) < 0 || lseek(fd, 0, SEEK_SET) < 0 ||
+            read(fd, bytes, 128) < 0 || lseek(fd, 0, SEEK_SET) < 0 || write(fd, bytes, 128) != 128)
+                exit(1);
+        close(fd);
 }
 
 static int calls(void)
@@ -354,7 +465,10 @@ static int calls(void)
         ppoll(&end, 1, &timeout, NULL);
         if (waitid(P_PIDFD, (id_t)end.fd, &info, WEXITED) < 0 || info.si_status != 0)
                 return 1;
-        return write(STDOUT_FILENO, bytes, 245) == 245 ? 0 : 1;
+        if (write(STDOUT_FILENO, bytes, 245) != 245)
+                return 1;
+        count_call();
+        return 0;
 }
 
 int main(int argc, char **argv)
