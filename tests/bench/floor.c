@@ -326,26 +326,22 @@ static int open_source(int mounts)
         return fd;
 }
 
-/* Which other mounts there are of the device, and whether a container has it as a device: twice a directory of the index. */
+/* Whether a container has the device itself: a directory of the index. */
 static void look_for_users(int dir)
 {
-        for (int i = 0; i < 2; i++) {
-                int mounts = open_own(dir, "mounts");
-                int again = open_own(dir, "mounts");
-                int uses = open_own(dir, "mounts");
-                struct stat st;
-                int users;
+        int mounts = open_own(dir, "mounts");
+        int uses = open_own(dir, "mounts");
+        struct stat st;
+        int users;
 
-                (void)openat(dir, "volumes", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-                fstatat(uses, ".complete", &st, AT_SYMLINK_NOFOLLOW);
-                users = open_own(uses, "floor.none");
-                while (syscall(SYS_getdents64, users, bytes, sizeof bytes) > 0)
-                        ;
-                close(users);
-                close(uses);
-                close(again);
-                close(mounts);
-        }
+        (void)openat(dir, "volumes", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        fstatat(uses, ".complete", &st, AT_SYMLINK_NOFOLLOW);
+        users = open_own(uses, "floor.none");
+        while (syscall(SYS_getdents64, users, bytes, sizeof bytes) > 0)
+                ;
+        close(users);
+        close(uses);
+        close(mounts);
 }
 
 /* The record, and by what it is found: names of an empty file. */

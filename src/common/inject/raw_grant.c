@@ -64,8 +64,8 @@ static int check_claim(const char *state_dir, struct claim *claim, uint64_t devi
         int r;
 
         use_keys_add_device(keys, device);
-        if ((r = uses_release_ended(state_dir, keys, claim->record->id, error)) < 0 ||
-            (r = uses_each(state_dir, keys, match_claim, claim, error)) <= 0)
+        r = uses_each_released(state_dir, keys, claim->record->id, match_claim, claim, error);
+        if (r <= 0)
                 return r;
         return fail_because(error, EBUSY, OPERATION_FIND_DEVICE, claim->record->origin, "in use by %s", claim->text);
 }

@@ -123,7 +123,7 @@ int uses_release_ended(const char *state_dir, const char *keys, const char *lock
  * uses_each_released() - uses_each(), after uses_release_ended() where that can change the answer: where there is an
  * ended use, or one that the function stops at.
  */
-int uses_each_released(const char *state_dir, const char *keys, uses_function *function, void *argument,
-                       struct error *error);
+int uses_each_released(const char *state_dir, const char *keys, const char *locked_id, uses_function *function,
+                       void *argument, struct error *error);
 
 #endif

@@ -175,13 +175,13 @@ static int ask_first(const struct use *use, void *argument, struct error *error)
         return use->ended ? 1 : question->function(use, question->argument, error);
 }
 
-int uses_each_released(const char *state_dir, const char *keys, uses_function *function, void *argument,
-                       struct error *error)
+int uses_each_released(const char *state_dir, const char *keys, const char *locked_id, uses_function *function,
+                       void *argument, struct error *error)
 {
         struct question question = { .function = function, .argument = argument };
         int r = uses_each(state_dir, keys, ask_first, &question, error);
 
-        if (r <= 0 || (r = uses_release_ended(state_dir, keys, /* locked_id= */ NULL, error)) < 0)
+        if (r <= 0 || (r = uses_release_ended(state_dir, keys, locked_id, error)) < 0)
                 return r;
         return uses_each(state_dir, keys, function, argument, error);
 }

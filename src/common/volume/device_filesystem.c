@@ -250,7 +250,7 @@ int volume_device_check_alone(struct volume_call *call, const struct block_devic
 
         if (r < 0 || (r = disk_uses_add_device(keys, device->number, BLOCK_STACK_BELOW, error)) < 0)
                 return r;
-        r = uses_each_released(call->config.state_dir, keys, match_claim, &claim, error);
+        r = uses_each_released(call->config.state_dir, keys, /* locked_id= */ NULL, match_claim, &claim, error);
         if (r < 0)
                 return r;
         if (r > 0)

@@ -59,7 +59,8 @@ int volume_check_no_raw(const struct volume_call *call, const char *operation, s
         char text[USES_TEXT_SIZE];
         int r = volume_used_keys(call, 0, keys, error);
 
-        if (r < 0 || (r = uses_each_released(call->config.state_dir, keys, find_raw, text, error)) <= 0)
+        if (r < 0 ||
+            (r = uses_each_released(call->config.state_dir, keys, /* locked_id= */ NULL, find_raw, text, error)) <= 0)
                 return r;
         return fail_because(error, EBUSY, operation, call->request->name, "in use by %s; end that container first",
                             text);
