@@ -21,14 +21,15 @@
 #include "memory.h"
 #include "outcome.h"
 
-#define CONTROLLER_PROGRAMS 16 /* of LAUNCHER_PROGRAMS: the others are for calls that a pod waits for */
+#define SHARE(programs) ((programs)*3 / 4) /* of places, for those that may last; of these, for one method's */
+#define CONTROLLER_PROGRAMS 16             /* of LAUNCHER_PROGRAMS: the others are for calls that a pod waits for */
 #define OUTPUT_MAX ((off_t)64 * 1024 * 1024)
 
 /* A program: waiting for others to end, or under way. */
 struct run {
         struct run *next;
         enum run_queue queue;
-        bool slow;
+        const char *slow; /* as in run_begin() */
         uint32_t id;
         int input_fd;
         int output_fd;
@@ -41,22 +42,17 @@ struct run {
 
 struct queue {
         struct run *first, **last;
-        size_t under_way, most; /* of its programs: given to the launcher; at one time */
+        size_t most; /* of its programs at one time */
 };
-
-/* The slow ones count for both. */
-enum { ALL, SLOW, SPEEDS };
 
 static int null_fd = -EBADF;
 static bool failed;
 static uint32_t next_id;
 static struct run *running;
-#define QUEUES(name, programs)                                                                                         \
-        [name] = { [ALL] = { .last = &waiting[name][ALL].first, .most = (programs) },                                  \
-                   [SLOW] = { .last = &waiting[name][SLOW].first, .most = (programs)*3 / 4 } }
-static struct queue waiting[RUN_QUEUES][SPEEDS] = {
-        QUEUES(RUN_CONTROLLER, CONTROLLER_PROGRAMS),
-        QUEUES(RUN_NODE, LAUNCHER_PROGRAMS - CONTROLLER_PROGRAMS),
+#define QUEUE(name, programs) [name] = { .last = &waiting[name].first, .most = (programs) }
+static struct queue waiting[RUN_QUEUES] = {
+        QUEUE(RUN_CONTROLLER, CONTROLLER_PROGRAMS),
+        QUEUE(RUN_NODE, LAUNCHER_PROGRAMS - CONTROLLER_PROGRAMS),
 };
 static struct queue refused = { .last = &refused.first };
 static struct loop_timer refusal; /* they end in a turn of their own */
@@ -68,12 +64,13 @@ static void push(struct queue *queue, struct run *run)
         queue->last = &run->next;
 }
 
-static struct run *pop(struct queue *queue)
+/* The one that a link of the queue points to. */
+static struct run *take(struct queue *queue, struct run **link)
 {
-        struct run *run = queue->first;
+        struct run *run = *link;
 
-        if (run != NULL && (queue->first = run->next) == NULL)
-                queue->last = &queue->first;
+        if ((*link = run->next) == NULL)
+                queue->last = link;
         return run;
 }
 
@@ -109,10 +106,9 @@ static void conclude(struct run *run, int status, const char *words, bool occupi
 
 static void tell_refused(struct loop_timer *timer)
 {
-        struct run *run;
-
         (void)timer;
-        while ((run = pop(&refused)) != NULL) {
+        while (refused.first != NULL) {
+                struct run *run = take(&refused, &refused.first);
                 char words[128];
 
                 (void)snprintf(words, sizeof words, "%s cannot be started: %s",
@@ -130,13 +126,6 @@ static void refuse(struct run *run, int error)
 }
 
 static struct loop_source launcher = { .fd = -EBADF };
-
-static void count_run(const struct run *run, int change)
-{
-        waiting[run->queue][ALL].under_way += (size_t)change;
-        if (run->slow)
-                waiting[run->queue][SLOW].under_way += (size_t)change;
-}
 
 static void give_order(struct run *run)
 {
@@ -160,28 +149,35 @@ static void give_order(struct run *run)
         fd_close(&run->input_fd);
         run->next = running;
         running = run;
-        count_run(run, 1);
 }
 
-/* Whichever has waited longer, of those that may begin. */
-static struct queue *next_of(struct queue *queues)
+/* Beside those that run. */
+static bool has_place(const struct run *run)
 {
-        const bool slow = queues[SLOW].first != NULL && queues[SLOW].under_way < queues[SLOW].most;
-        const struct run *other = queues[ALL].first;
+        const size_t most = waiting[run->queue].most;
+        size_t all = 0;
+        size_t slow = 0;
+        size_t same = 0;
 
-        if (queues[ALL].under_way >= queues[ALL].most)
-                return NULL;
-        if (slow && (other == NULL || (int32_t)(queues[SLOW].first->id - other->id) < 0))
-                return &queues[SLOW];
-        return other != NULL ? &queues[ALL] : NULL;
+        for (const struct run *other = running; other != NULL; other = other->next)
+                if (other->queue == run->queue) {
+                        all++;
+                        slow += other->slow != NULL;
+                        same += other->slow == run->slow;
+                }
+        return all < most && (run->slow == NULL || (slow < SHARE(most) && same < SHARE(SHARE(most))));
 }
 
-static void give_orders(struct queue *queues)
+/* To those that have waited longest, of those that may begin. */
+static void give_orders(struct queue *queue)
 {
-        struct queue *queue;
+        struct run **link = &queue->first;
 
-        while ((queue = next_of(queues)) != NULL)
-                give_order(pop(queue));
+        while (*link != NULL)
+                if (has_place(*link))
+                        give_order(take(queue, link));
+                else
+                        link = &(*link)->next;
 }
 
 static void tell_end(const struct launcher_end *end)
@@ -195,7 +191,6 @@ static void tell_end(const struct launcher_end *end)
         if ((run = *link) == NULL)
                 return;
         *link = run->next;
-        count_run(run, -1);
         if (end->error != 0)
                 (void)snprintf(words, sizeof words, "%s cannot be started: %s",
                                run->order + sizeof(struct launcher_order), strerror(end->error));
@@ -218,7 +213,7 @@ static void take_end(struct loop_source *source, uint32_t events)
         if (length == sizeof end) {
                 tell_end(&end);
                 for (size_t i = 0; i < RUN_QUEUES; i++)
-                        give_orders(waiting[i]);
+                        give_orders(&waiting[i]);
         } else if (length == 0 || (errno != EAGAIN && errno != EINTR)) {
                 failed = true;
                 loop_remove(source);
@@ -300,7 +295,7 @@ static int make_input(const char *text)
         return lseek(fd, 0, SEEK_SET) == 0 ? fd_take(&fd) : -errno;
 }
 
-struct run *run_begin(enum run_queue queue, bool slow, const char *alone, const char *program,
+struct run *run_begin(enum run_queue queue, const char *slow, const char *alone, const char *program,
                       const char *const arguments[], const char *input, run_ended *ended, void *argument)
 {
         struct run *run = make_run(alone, program, arguments);
@@ -318,23 +313,21 @@ struct run *run_begin(enum run_queue queue, bool slow, const char *alone, const 
         if (run->error != 0)
                 refuse(run, run->error);
         else {
-                push(&waiting[queue][slow ? SLOW : ALL], run);
-                give_orders(waiting[queue]);
+                push(&waiting[queue], run);
+                give_orders(&waiting[queue]);
         }
         return run;
 }
 
 bool run_cancel(struct run *run)
 {
-        struct queue *queue = &waiting[run->queue][run->slow ? SLOW : ALL];
+        struct queue *queue = &waiting[run->queue];
         struct run **link = &queue->first;
 
         while (*link != NULL && *link != run)
                 link = &(*link)->next;
         if (*link == NULL)
                 return false;
-        if ((*link = run->next) == NULL)
-                queue->last = link;
-        end_run(run);
+        end_run(take(queue, link));
         return true;
 }

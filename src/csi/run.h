@@ -2,7 +2,8 @@
 /*
  * run.h - programs of flexgraft that run for calls: at most LAUNCHER_PROGRAMS at one time, the rest in the order in which
  * they were asked for. The Controller's have a queue of their own: what is slow there delays no pod. In both, those that
- * may take hours or wait for a server take three of four places at most: the others have the rest.
+ * may take hours or wait for a server take three of four places at most, and those of one method three of four of these:
+ * the others have the rest.
  */
 #ifndef FLEXGRAFT_CSI_RUN_H
 #define FLEXGRAFT_CSI_RUN_H
@@ -36,10 +37,11 @@ bool runs_failed(void);
  * run_begin() - have a program run, and ended(argument, outcome) called in a later turn of the loop, unless it is
  * cancelled. Program, arguments (argv[1] and on, NULL ends them) and input (NULL: none) are copied. Where one that an
  * earlier driver began runs, which has the same alone (NULL: nothing), it does not run, and the outcome is "occupied".
+ * slow: the method of its call, always the same pointer, if it may take hours or wait for a server; NULL: it does not.
  *
  * Returns: it, borrowed, until ended() is called.
  */
-struct run *run_begin(enum run_queue queue, bool slow, const char *alone, const char *program,
+struct run *run_begin(enum run_queue queue, const char *slow, const char *alone, const char *program,
                       const char *const arguments[], const char *input, run_ended *ended, void *argument);
 
 /* run_cancel() - take it back, if it still waits for others. Whether it did: then it is gone, and never ends. */

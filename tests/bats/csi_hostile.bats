@@ -69,11 +69,11 @@ bounded() {
         hold
         raw rapid_calls "$DELETE"
         [[ $output == goaway* || $output == closed || $output == *ping* ]] || is "$output" goaway
-        at_most "$(wc -l <"$CORE/began")" 12 "programs at one time"
+        at_most "$(wc -l <"$CORE/began")" 9 "programs at one time"
         let_go
-        wait_until 30 has_ended 12
+        wait_until 30 has_ended 9
         still_answers
-        is "$(wc -l <"$CORE/began")" 12 "programs of calls that nobody waits for"
+        is "$(wc -l <"$CORE/began")" 9 "programs of calls that nobody waits for"
         bounded 65536
 }
 
@@ -84,7 +84,7 @@ bounded() {
         local waiting=()
         "$WIRE" "$CSI_SOCKET" many "$DELETE" 100 different >"$CORE/many.1" &
         waiting+=("$!")
-        wait_until 20 has_begun 12 # the others wait before those that are asked for next
+        wait_until 20 has_begun 9 # the others wait before those that are asked for next
         "$WIRE" "$CSI_SOCKET" many /csi.v1.Controller/ControllerGetVolume 100 different >"$CORE/many.2" &
         waiting+=("$!")
         eight_are_refused() { (($(grep -c "192 calls are under way" "$CORE/err") == 8)); }
@@ -93,8 +93,8 @@ bounded() {
         waiting+=("$!")
         wait_until 20 has_begun 20
         is "$(grep -c '^unmount' "$CORE/began")" 4 "programs of the node"
-        is "$(grep -c '^volume-delete' "$CORE/began")" 12 "programs that delete"
-        is "$(grep -c '^volume-list' "$CORE/began")" 4 "programs beside those that delete"
+        is "$(grep -c '^volume-delete' "$CORE/began")" 9 "programs that delete"
+        is "$(grep -c '^volume-list' "$CORE/began")" 7 "programs beside those that delete"
         let_go
         wait "${waiting[@]}"
         is "$(cat "$CORE"/many.* | grep -c '^UNAVAILABLE 192 calls are under way')" 8 "calls that were refused"
@@ -114,10 +114,10 @@ bounded() {
         done
         "$WIRE" "$CSI_SOCKET" each /csi.v1.Node/NodeUnpublishVolume "${slow[@]}" >"$CORE/slow" &
         waiting+=("$!")
-        wait_until 20 has_begun 24
+        wait_until 20 has_begun 18
         "$WIRE" "$CSI_SOCKET" one /csi.v1.Node/NodeUnpublishVolume 0a02773112062f7465737431 >"$CORE/other" &
         waiting+=("$!")
-        wait_until 20 has_begun 25
+        wait_until 20 has_begun 19
         let_go
         wait "${waiting[@]}"
         is "$(sort "$CORE/slow" "$CORE/other" | uniq -c | tr -s ' ')" " 28 OK"
@@ -126,19 +126,19 @@ bounded() {
 
 @test "calls that wait for others are not begun when their deadline has passed, or their client has gone" {
         hold
-        "$WIRE" "$CSI_SOCKET" many "$DELETE" 12 different >"$CORE/twelve" &
-        local twelve=$!
-        wait_until 20 has_begun 12
+        "$WIRE" "$CSI_SOCKET" many "$DELETE" 9 different >"$CORE/nine" &
+        local nine=$!
+        wait_until 20 has_begun 9
         wire one "$DELETE" 0a036c6174 0.3
         [[ $output == DEADLINE_EXCEEDED* ]] || is "$output" DEADLINE_EXCEEDED
         wire cancel "$DELETE" 0a03676f6e
         is "$output" CANCELLED
         raw vanish "$DELETE"
         let_go
-        wait "$twelve"
+        wait "$nine"
         wire one "$DELETE" "$VOLUME_V"
         is "$output" OK
-        is "$(wc -l <"$CORE/began")" 13 "programs"
+        is "$(wc -l <"$CORE/began")" 10 "programs"
 }
 
 @test "more calls than can be under way are answered UNAVAILABLE, so that no other node is tried" {

@@ -389,7 +389,7 @@ many_publishes() {
         PUBLISHES=$!
 }
 
-# many_creates PARAMETERS: one CreateVolume for each of 16 volumes, at one time, of which 12 are begun; another one is begun beside them.
+# many_creates PARAMETERS: one CreateVolume for each of 16 volumes, at one time, of which 9 are begun; another one is begun beside them.
 many_creates() {
         local i creates other
         asked_anew
@@ -399,12 +399,12 @@ many_creates() {
         done >"$CORE/lines"
         "$CSI_CLIENT" --deadline 200 --parallel "$CSI_SOCKET" - <"$CORE/lines" >"$CORE/creates" 3>&- &
         creates=$!
-        wait_until 20 has_begun 12 # the others wait before what is asked for next
+        wait_until 20 has_begun 9 # the others wait before what is asked for next
         "$CSI_CLIENT" --deadline 200 "$CSI_SOCKET" CreateVolume "$(CAPABILITY=$WRITER volume_request other)" >"$CORE/other" 3>&- &
         other=$!
-        wait_until 20 has_begun 13
+        wait_until 20 has_begun 10
         wait_until 20 grep -q '"other"' "$CORE/input"
-        is "$(grep -o '"v[0-9]*"' "$CORE/input" | wc -l)" 12 "programs that may wait for a server" || return 1
+        is "$(grep -o '"v[0-9]*"' "$CORE/input" | wc -l)" 9 "programs that may wait for a server" || return 1
         let_go
         wait "$creates" "$other"
         is "$(cut -d' ' -f1 "$CORE/creates" | sort | uniq -c | tr -s ' ')" " 16 OK"
@@ -417,19 +417,43 @@ many_creates() {
         many_creates '"profile": "web"'
 }
 
+@test "volumes of a dead server that are deleted leave places for other calls that may wait, as those for capacity and for volumes of named pools" {
+        local i deletes others=()
+        make_program volume-capacity '{"status": "Success", "pools": []}'
+        make_program volume-create '{"status": "Success", "volume": {"name": "data", "type": "loop", "targetType": "mount", "size": 8388608}}'
+        hold
+        for i in {1..16}; do
+                echo "DeleteVolume {\"volume_id\": \"nas.example.org#export#v$i#v$i#retain\"}"
+        done >"$CORE/lines"
+        "$CSI_CLIENT" --deadline 200 --parallel "$CSI_SOCKET" - <"$CORE/lines" >"$CORE/deletes" 3>&- &
+        deletes=$!
+        wait_until 20 has_begun 9 # the others wait before what is asked for next
+        "$CSI_CLIENT" --deadline 200 "$CSI_SOCKET" GetCapacity '{}' >"$CORE/capacity" 3>&- &
+        others+=("$!")
+        "$CSI_CLIENT" --deadline 200 "$CSI_SOCKET" CreateVolume "$(CAPABILITY=$WRITER volume_request other '"parameters": {"pool": "fast"}')" >"$CORE/other" 3>&- &
+        others+=("$!")
+        wait_until 20 has_begun 11
+        is "$(cut -d' ' -f1 "$CORE/began" | sort | uniq -c | xargs)" '1 volume-capacity 1 volume-create 9 volume-list'
+        let_go
+        wait "${others[0]}"
+        wait "${others[1]}"
+        wait "$deletes"
+        is "$(cut -d' ' -f1 "$CORE/deletes" | sort | uniq -c | tr -s ' ')" " 16 OK"
+}
+
 @test "volumes of a server that does not answer leave places for other calls of a node, also where only their attributes name it" {
         local other
         mount_verb
         hold
         CONTEXT='"server": "nas.example.org", "share": "/export"'
         many_publishes
-        wait_until 20 has_begun 24 # the others wait before what is asked for next
+        wait_until 20 has_begun 18 # the others wait before what is asked for next
         CAPABILITY=$WRITER
         "$CSI_CLIENT" --deadline 200 "$CSI_SOCKET" NodePublishVolume "{\"volume_id\": \"other\", \"staging_target_path\": \"/s\", \"target_path\": \"/t/other\",
                 \"volume_capability\": $WRITER, \"volume_context\": {\"type\": \"loop\"}}" >"$CORE/other" 3>&- &
         other=$!
-        wait_until 20 has_begun 25
-        is "$(grep -c nas.example.org "$CORE/began")" 24 "programs that may wait for a server"
+        wait_until 20 has_begun 19
+        is "$(grep -c nas.example.org "$CORE/began")" 18 "programs that may wait for a server"
         let_go
         wait "$PUBLISHES" "$other"
         is "$(cut -d' ' -f1 "$CORE/publishes" | sort | uniq -c | tr -s ' ')" " 27 OK"

@@ -149,14 +149,14 @@ answers_ok() {
         [[ $output == OK ]]
 }
 
-@test "100 calls at one time on one connection are answered, and at most 12 programs that delete run at one time" {
+@test "100 calls at one time on one connection are answered, and at most 9 programs that delete run at one time" {
         core_start
         hold
         "$WIRE" "$CSI_SOCKET" many "$DELETE" 100 different >"$CORE/hundred" &
         local hundred=$!
-        wait_until 20 has_begun 12
+        wait_until 20 has_begun 9
         sleep 0.5
-        is "$(wc -l <"$CORE/began")" 12 "programs at one time"
+        is "$(wc -l <"$CORE/began")" 9 "programs at one time"
         let_go
         wait "$hundred"
         is "$(sort "$CORE/hundred" | uniq -c | tr -s ' ')" " 100 OK"
