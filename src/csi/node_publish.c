@@ -50,10 +50,10 @@ static void looked(struct call *call, const struct outcome *outcome)
         const struct node_work *work = call_kept(call);
         const struct node_use use = use_of(call);
 
-        if (outcome->error != ENOENT && outcome->error != ENODEV)
+        if (outcome->error != ENOENT && outcome->error != ENXIO && outcome->error != ENODEV)
                 look_answered(call, outcome);
         else if (node_is_inline(&use))
-                node_fail_undone(call, /* undone= */ outcome->error == ENOENT);
+                node_fail_undone(call, /* undone= */ outcome->error != ENODEV);
         else
                 call_run(call, "verbs/unmount", (const char *const[]){ work->dir, NULL }, /* input= */ NULL,
                          publish_undone);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/text.h"
 #include "capability.h"
 #include "controller.h"
 #include "node.h"
@@ -65,11 +66,18 @@ static void answer_stats(struct call *call, const json_t *mounted)
         call_answer(call, &response.base);
 }
 
+/* Something else is mounted where the call has its path, or nothing. */
+static bool is_elsewhere(const struct outcome *outcome)
+{
+        return outcome->error == EBUSY || outcome->error == ENODEV || outcome->error == ENOENT ||
+               outcome->error == ENXIO;
+}
+
 static void measured(struct call *call, const struct outcome *outcome)
 {
         if (node_done(outcome))
                 answer_stats(call, json_object_get(outcome->reply, "mounted"));
-        else if (outcome->error == EBUSY || outcome->error == ENODEV) /* something else is mounted there, or nothing */
+        else if (is_elsewhere(outcome))
                 call_fail(call, GRPC_NOT_FOUND, "%s", outcome->message);
         else
                 node_fail(call, outcome);
@@ -101,6 +109,27 @@ static void expanded(struct call *call, const struct outcome *outcome)
                 node_fail(call, outcome);
 }
 
+/*
+ * A volume that is in no pool may be a directory, on a server or of the node, that nobody keeps to a size. Once it is
+ * published, it is mounted as one; before that kubelet has only staged it, with nothing to show for it. What has a device
+ * has a record from then on.
+ */
+static void located(struct call *call, const struct outcome *outcome)
+{
+        static const char *const sizeless[] = { "nfs", "bind", NULL };
+        const Csi__V1__NodeExpandVolumeRequest *request = (const void *)call_request(call);
+        const struct node_work *work = call_kept(call);
+        const char *type = json_member_text(json_object_get(outcome->reply, "mounted"), "type");
+        const bool staged = strcmp(request->volume_path, request->staging_target_path) == 0;
+
+        if (node_done(outcome) ? text_among(type, sizeless) : staged && outcome->error == ENXIO)
+                answer_expanded(call, request->capacity_range != NULL ? request->capacity_range->required_bytes : 0);
+        else if (node_done(outcome) || is_elsewhere(outcome))
+                call_fail(call, GRPC_NOT_FOUND, "there is no volume %.256s in a pool", work->name);
+        else
+                node_fail(call, outcome);
+}
+
 /* It never shrinks; where it is as large already, the filesystem gets what the device has. */
 static void found(struct call *call, const struct outcome *outcome)
 {
@@ -118,7 +147,7 @@ static void found(struct call *call, const struct outcome *outcome)
         }
         if (volume == NULL && !csi_share_read(request->volume_id, &ignored) &&
             !csi_capability_needs_share(request->volume_capability)) {
-                call_fail(call, GRPC_NOT_FOUND, "there is no volume %.256s in a pool", work->name);
+                node_look(call, located);
                 return;
         }
         if (size < reply_bytes(volume, "size"))

@@ -271,6 +271,20 @@ END_OF_VOLUMES
         answers NOT_FOUND
 }
 
+@test "a PersistentVolume with any handle that a pod has from a server grows at once, also for one writer, and other types do not" {
+        CAPABILITY=$WRITER
+        for type in nfs bind loop; do
+                make_program volume-list "{\"status\": \"Success\", \"volumes\": [], \"mounted\": {\"name\": \"data\", \"path\": \"/t\", \"health\": \"unknown\", \"type\": \"$type\"}}"
+                expand 16777216
+                if [[ $type == loop ]]; then
+                        answers NOT_FOUND || return 1
+                else
+                        answers OK || { echo "$type"; return 1; }
+                        assert_field .capacity_bytes 16777216
+                fi
+        done
+}
+
 @test "a volume that this node has on a server keeps the size that it has grown to" {
         make_program volume-list '{"status": "Success", "volumes": [{"name": "pvc-1", "id": "pvc-1", "type": "nfs", "size": 33554432,
                 "parameters": {"server": "nas.example.org", "share": "/export"}}]}'

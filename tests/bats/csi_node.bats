@@ -1005,6 +1005,47 @@ up_behind_program() {
         down
 }
 
+@test "a directory of the node grows without any work while it is staged and while a pod has it, and then not" {
+        local source=$BATS_TEST_TMPDIR/srv/real
+        mkdir -p "$source"
+        write_policy "\"kinds\": [\"bind\"], \"sources\": [\"$source\"]"
+        CONTEXT="\"type\": \"bind\", \"source\": \"$source\""
+        stage
+        answers OK
+        expand $((16 << 20)) "$(staging)"
+        answers OK
+        assert_field .capacity_bytes $((16 << 20))
+        expand $((16 << 20))
+        answers NOT_FOUND
+        publish
+        answers OK
+        expand $((16 << 20))
+        answers OK
+        assert_field .capacity_bytes $((16 << 20))
+        down
+        expand $((16 << 20))
+        answers NOT_FOUND
+        all_gone
+}
+
+@test "a device that is in no pool does not grow, whether it is staged or a pod has it: NOT_FOUND" {
+        local device
+        truncate -s 8M "$BATS_TEST_TMPDIR/disk"
+        device=$(loop_over "$BATS_TEST_TMPDIR/disk")
+        bed_loops+=("$device")
+        CONTEXT="\"type\": \"block\", \"source\": \"$device\""
+        CAPABILITY=$BLOCK_WRITER
+        stage
+        answers OK
+        expand $((16 << 20)) "$(staging)"
+        answers NOT_FOUND
+        publish
+        answers OK
+        expand $((16 << 20))
+        answers NOT_FOUND
+        down
+}
+
 @test "an unknown volume does not grow: NOT_FOUND" {
         expand $((16 << 20))
         answers NOT_FOUND

@@ -105,6 +105,7 @@ static const struct key_table pool = KEY_TABLE(pool_keys);
 static const struct key mounted_keys[] = {
         { "name", LIST, LIST, KEY_ANY, .help = "of the volume" },
         { "path", LIST, LIST, KEY_ANY, .help = "where it is mounted" },
+        { "type", LIST, 0, KEY_ANY, .help = "as in the options of the driver: loop, nfs, ..." },
         { "health", LIST, LIST, KEY_WORD, .words = provision_health_words, .help = "as of a volume" },
         { "problem", LIST, 0, KEY_ANY, .help = "what is wrong with it" },
         { "size", LIST, 0, KEY_COUNT, .help = "bytes of its filesystem, or of its device" },

@@ -15,6 +15,7 @@
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/reply.h"
+#include "base/text.h"
 #include "block/device.h"
 #include "mount/fs_usage.h"
 #include "process/proc.h"
@@ -34,7 +35,8 @@ struct patient {
         const json_t *volume; /* of the reply; NULL: the one that is mounted on path */
         const char *path;
         const char *name;
-        uint64_t device; /* that is being asked; 0: none yet */
+        char type[sizeof((struct volume_record *)NULL)->kind]; /* of the one on path, as its record says */
+        uint64_t device;                                       /* that is being asked; 0: none yet */
         enum health health;
         char problem[256];
         struct fs_usage usage;
@@ -147,10 +149,13 @@ static int look_mounted(void *argument, struct error *error)
                 recorded = volume_record_mount_dir(&record, patient->path);
         if (r < 0 && r != -ENOENT)
                 return r;
+        absent = recorded != NULL ? ENODEV : record.device_number == 0 ? ENXIO : ENOENT;
+        (void)text_copy(patient->type, sizeof patient->type, record.kind); /* before its server, which may not answer */
         r = mount_see(AT_FDCWD, patient->path, &seen);
         if (r < 0 && r != -ENOENT && r != -ENOTDIR) /* perhaps mounted: a server's inode is stale, say */
                 return fail(error, -r, "find mount", patient->path);
-        absent = seen.root ? EBUSY : recorded != NULL ? ENODEV : ENOENT;
+        if (seen.root)
+                absent = EBUSY;
         if (strcmp(record.boot_id, patients->boot_id) == 0)
                 mounted = recorded != NULL ? mount_seen_is(&seen, &recorded->identity)
                                            : seen.root && has_device(&record, patient->path);
@@ -293,6 +298,8 @@ static json_t *describe(const struct patient *patient)
         json_t *mounted = json_pack("{s:o, s:o, s:s}", "name", reply_printable(patient->name), "path",
                                     reply_printable(patient->path), "health", provision_health_words[patient->health]);
 
+        if (patient->type[0] != '\0')
+                (void)json_object_set_new(mounted, "type", json_string(patient->type));
         if (patient->problem[0] != '\0')
                 (void)json_object_set_new(mounted, "problem", reply_printable(patient->problem));
         if (patient->device_bytes > 0)

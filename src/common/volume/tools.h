@@ -57,7 +57,8 @@ int volume_health_add(json_t *reply, struct error *error);
 /*
  * volume_health_mounted() - how the volume of request->name is where it is mounted on request->path. A filesystem that
  * does not answer within 2 seconds is "unknown". Gives: ret_reply, "mounted". Errors: ENOENT nothing is mounted there;
- * ENODEV likewise, though the volume's record names the path; EBUSY something else is.
+ * ENODEV likewise, though the volume's record names the path; ENXIO likewise, and no record gives the volume a device;
+ * EBUSY something else is.
  */
 int volume_health_mounted(const struct provision_request *request, json_t **ret_reply, struct error *error);
 
