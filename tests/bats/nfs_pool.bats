@@ -467,6 +467,31 @@ is_released() {
 }
 
 # bats test_tags=kernel,nfs
+@test "a directory that another node has made anew for another volume is taken and deleted by its id, unless a pod has the last one still" {
+        local claim='"parameters": {"csi.storage.k8s.io/pvc/namespace": "team", "csi.storage.k8s.io/pvc/name": "claim"}'
+        local next='{"name": "next", "id": "team/claim", "pool": "share", "reclaimPolicy": "delete"}'
+        with_server
+        nfs_pool '"subDir": "${pvc.metadata.namespace}/${pvc.metadata.name}"'
+        made_share data "$claim"
+        create "$next"
+        refused EBUSY 'volume "data"'
+        SPECS[data]=$(spec data type=nfs "server=$NFS_ADDRESS" "share=$EXPORT/team/claim")
+        kubelet_publish data
+        mv "$EXPORTED/team/claim" "$EXPORTED/archived"
+        mkdir "$EXPORTED/team/claim"
+        touch "$EXPORTED/team/claim/file"
+        create "$next"
+        refused EBUSY "$(pod_dir data)"
+        is "$(provisioned)" data.json
+        kubelet_unpublish data
+        # by a pool of the same share, as CSI does for an id
+        created "{\"name\": \"next\", \"id\": \"team/claim\", \"reclaimPolicy\": \"delete\", \"parameters\": {\"server\": \"$NFS_ADDRESS\", \"share\": \"$EXPORT\"}}"
+        is "$(provisioned)" next.json
+        removed '{"name": "next"}'
+        is "$(on_server)|$(provisioned)" "archived team|"
+}
+
+# bats test_tags=kernel,nfs
 @test "nothing is moved into a trash directory that others can look into, or that is another's" {
         with_server
         nfs_pool

@@ -36,8 +36,12 @@ int adopt_disk(struct provision_call *call, const char *id, struct provision_rec
         if (r == -ENOENT)
                 return fail_because(error, ENOENT, "adopt", id, "there is no \"%.200s\" in pool \"%.128s\"", id,
                                     call->pool.name);
-        if (r < 0 || (r = owners_look(call, call->pool.name, id, owner, error)) < 0 ||
-            (r = check_free(call, &call->pool, r > 0 ? owner : NULL, id, error)) < 0)
+        if (r < 0 || (r = owners_look(call, call->pool.name, id, owner, error)) < 0)
+                return r;
+        /* the volume may be one that another node has deleted */
+        if (r > 0 && call->kind->remote && (r = delete_record_left(call, owner, id, error)) == 0)
+                r = owners_look(call, call->pool.name, id, owner, error);
+        if (r < 0 || (r = check_free(call, &call->pool, r > 0 ? owner : NULL, id, error)) < 0)
                 return r;
         if (call->kind->no_device && !item.limited) /* a directory has the size that it is given */
                 item.size_bytes = call->request->size_bytes;

@@ -120,8 +120,9 @@ int delete_volume(struct provision_call *call, struct error *error);
 int delete_check_soon(const struct provision_call *call, const struct provision_record *record, struct error *error);
 int delete_check_thawed(const struct provision_call *call, const struct provision_record *record, struct error *error);
 /*
- * delete_record_left() - remove the record of a volume whose directory another node has deleted. With the pool's lock; takes
- * that of the name, without waiting. Errors: EAGAIN another call has it; EBUSY a pod has the volume; EPROTONOSUPPORT.
+ * delete_record_left() - remove the record of a volume whose directory another node has deleted, and perhaps made anew for
+ * another volume. With the pool's lock; takes that of the name, without waiting. Errors: EAGAIN another call has it; EBUSY
+ * the directory is the volume's still, or a pod has that; EPROTONOSUPPORT; those of the server.
  */
 int delete_record_left(struct provision_call *call, const char *name, const char *id, struct error *error);
 int delete_finish(struct provision_call *call, struct provision_record *record, const char *asked, struct error *error);

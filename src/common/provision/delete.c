@@ -247,6 +247,22 @@ int delete_check_thawed(const struct provision_call *call, const struct provisio
                             record->snapshot_of);
 }
 
+/* Looked at by its own pool: by another one of the share the server may give another handle. 1: it is; 0: it is not. */
+static int is_there(const struct provision_call *call, const struct provision_record *record, struct error *error)
+{
+        static struct pool pool;
+        struct error ignored;
+        struct pool_item item;
+        int r;
+
+        if (pool_find(&call->config, record->pool, &pool, &ignored) < 0 || pool.kind == NULL)
+                return 1; /* who knows */
+        r = pool.kind->look(&call->config, &pool, record->id, &item, error);
+        if (r == 0)
+                return provision_call_is_volume(record, &item);
+        return r == -ENOENT ? 0 : r;
+}
+
 int delete_record_left(struct provision_call *call, const char *name, const char *id, struct error *error)
 {
         cleanup_provision_record struct provision_record left = {};
@@ -257,10 +273,13 @@ int delete_record_left(struct provision_call *call, const char *name, const char
                                     "another call works on the volume \"%.200s\", which had %s; repeat this one", name,
                                     id);
         provision_record_forget_read();
-        if ((r = provision_record_read(&call->state, name, &left, error)) < 0 ||
-            (r = check_unpublished(call, name, error)) < 0)
+        if ((r = provision_record_read(&call->state, name, &left, error)) < 0)
                 return r == -ENOENT ? 0 : r;
-        log_say("%s of pool %s is gone, and volume %s with it", id, call->pool.name, name);
+        if ((r = is_there(call, &left, error)) > 0)
+                return fail_because(error, EBUSY, "forget volume", name, "%s is the volume \"%.200s\"", id, name);
+        if (r < 0 || (r = check_unpublished(call, name, error)) < 0)
+                return r;
+        log_say("%s of pool %s is not volume %s any more, which is forgotten", id, left.pool, name);
         return provision_record_remove(&call->state, name, id, error);
 }
 
