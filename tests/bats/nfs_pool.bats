@@ -94,6 +94,16 @@ on_server() {
         assert_field '.volumes[0].mountOptions' vers=4.1,soft
 }
 
+@test "volume-expand refuses a volume on a server, says why, and does not ask the server" {
+        NFS_ADDRESS=192.0.2.1 nfs_pool
+        created '{"name": "data", "size": "1m"}'
+        jq -c '.pool = "share" | .type = "nfs" | .id = "data"' "$STATE_DIR/provisioned/data.json" >"$BATS_TEST_TMPDIR/record"
+        cp "$BATS_TEST_TMPDIR/record" "$STATE_DIR/provisioned/data.json"
+        helper volume-expand '{"name": "data", "size": "2m"}'
+        refused EOPNOTSUPP "a directory on a server has no size"
+        cmp "$BATS_TEST_TMPDIR/record" "$STATE_DIR/provisioned/data.json"
+}
+
 @test "mount-volume that does not reach the server of a share makes and mounts nothing" {
         NFS_ADDRESS=127.0.0.1 nfs_pool '"mountOptions": ["port=1"]'
         start_container plain

@@ -82,6 +82,7 @@ struct volume_kind {
         int (*predict)(struct volume_call *call, struct error *error);
         /* ensure that the device is at least this large; gives its size */
         int (*grow)(struct volume_call *call, uint64_t size_bytes, uint64_t *ret_size_bytes, struct error *error);
+        const char *sizeless; /* why its volumes cannot grow; NULL: nothing more to say than that */
 
         /* without a device: its directory on the node, which no call deletes before this one ends; its fd (O_PATH),
          * owned by the caller; NULL: it has none */
