@@ -256,6 +256,26 @@ on_share() {
 }
 
 # bats test_tags=nfs
+@test "a PersistentVolume on a server that one writer has grows with any handle, before a pod has it and after, also while the server does not answer" {
+        with_share
+        ID=web CAPABILITY=$WRITER
+        stage
+        answers OK
+        expand 16777216 "$(staging)"
+        answers OK
+        publish
+        answers OK
+        expand 16777216
+        answers OK
+        assert_field .capacity_bytes 16777216
+        freeze_server
+        not_hung expand 33554432
+        answers OK
+        thaw_server
+        down
+}
+
+# bats test_tags=nfs
 @test "an inline volume of a server has the options of its attributes, and is unpublished with its content where it was" {
         with_share
         CAPABILITY=$WRITER ID=csi-$(printf nfs | sha256sum | cut -c1-64)
