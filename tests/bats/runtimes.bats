@@ -200,6 +200,25 @@ elsewhere() {
         mount_into "\"$ID\""
 }
 
+@test "by name, id and the beginning of an id at Docker with userns-remap, which has directories of its own" {
+        started
+        local container name_space state
+        put "/var/lib/docker/containers/$SIBLING/config.v2.json" '{"State": {"Running": false, "Pid": 0}, "Name": "/web"}'
+        put "/var/lib/docker/100000.100000/containers/$ID/config.v2.json" "$(docker_config "$ID" web)"
+        for container in '"web"' "\"$ID\"" '"0123456789ab"' '{"id": "01234", "runtime": "docker"}'; do
+                mount_into "$container"
+        done
+        for name_space in moby-100000.100000 moby; do           # as Docker 26 and 20.10 call it: what is there is believed
+                state=/run/docker/runtime-runc/$name_space/$ID/state.json
+                put "$state" "{\"init_process_pid\": $CONTAINER_PID, \"init_process_start\": 12345}"
+                refuses_container '"web"' ESRCH
+                in_node_view rm "$state"
+        done
+        mount_into '"web"'
+        in_node_view mv /var/lib/docker/100000.100000 /var/lib/docker/100000.old
+        refuses_container "\"$ID\"" ENOENT
+}
+
 @test "a beginning that two ids have is refused, and both are named" {
         started
         put "$SHIMS/k8s.io/$ID/init.pid" "$CONTAINER_PID"
@@ -340,6 +359,8 @@ docker_of_pod() {
         started
         docker_of_pod k8s_nginx_web-0_default_5f0c2d0e-8c1f-4a52-9d5c-1f3a1c0a7e55_0
         mount_into '{"pod": "default/web-0", "container": "nginx"}'
+        mount_into '{"pod": "default/web-0"}'
+        in_node_view sh -c 'mkdir /var/lib/docker/100000.100000 && mv /var/lib/docker/containers /var/lib/docker/100000.100000'   # userns-remap
         mount_into '{"pod": "default/web-0"}'
 }
 

@@ -76,6 +76,7 @@ typedef int visitor(struct search *search, const struct runtime *runtime, const 
                     const char *space, struct error *error);
 
 struct spaces {
+        const struct runtime *runtime;
         size_t count;
         char names[RUNTIME_SPACES_MAX][RUNTIME_SPACE_MAX];
 };
@@ -83,12 +84,15 @@ struct spaces {
 static int add_space(const char *name, void *argument, struct error *error)
 {
         struct spaces *spaces = argument;
+        char space[RUNTIME_SPACE_MAX];
 
+        if (spaces->runtime->space_of != NULL ? !spaces->runtime->space_of(name, space)
+                                              : !text_copy(space, sizeof space, name))
+                return 0;
         if (spaces->count == RUNTIME_SPACES_MAX)
-                return fail_because(error, E2BIG, OPERATION_FIND_CONTAINER, name,
-                                    "containerd has more than %d namespaces", RUNTIME_SPACES_MAX);
-        if (text_copy(spaces->names[spaces->count], RUNTIME_SPACE_MAX, name))
-                spaces->count++;
+                return fail_because(error, E2BIG, OPERATION_FIND_CONTAINER, name, "%s has more than %d namespaces",
+                                    spaces->runtime->name, RUNTIME_SPACES_MAX);
+        (void)text_copy(spaces->names[spaces->count++], RUNTIME_SPACE_MAX, space);
         return 0;
 }
 
@@ -96,22 +100,20 @@ static int visit_directory(struct search *search, const struct runtime *runtime,
                            struct error *error)
 {
         cleanup_runtime_dir struct runtime_dir dir = { .fd = -EBADF };
-        struct spaces spaces = {};
+        struct spaces spaces = { .runtime = runtime };
         int r = runtime_dir_open(path, search->where->user, &dir, error);
 
         if (r <= 0)
                 return r;
-        if (runtime->list_spaces != NULL) {
-                r = runtime_dir_each(&dir, runtime->list_spaces, add_space, &spaces, error);
-                for (size_t i = 0; r == 0 && i < spaces.count; i++)
-                        r = visit(search, runtime, &dir, spaces.names[i], error);
-                return r;
-        }
-        if (runtime->spaces == NULL)
+        if (runtime->spaces == NULL && runtime->list_spaces == NULL)
                 return visit(search, runtime, &dir, "", error);
         r = 0;
-        for (size_t i = 0; r == 0 && runtime->spaces[i] != NULL; i++)
+        for (size_t i = 0; r == 0 && runtime->spaces != NULL && runtime->spaces[i] != NULL; i++)
                 r = visit(search, runtime, &dir, runtime->spaces[i], error);
+        if (r == 0 && runtime->list_spaces != NULL)
+                r = runtime_dir_each(&dir, runtime->list_spaces, add_space, &spaces, error);
+        for (size_t i = 0; r == 0 && i < spaces.count; i++)
+                r = visit(search, runtime, &dir, spaces.names[i], error);
         return r;
 }
 

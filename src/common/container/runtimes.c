@@ -156,8 +156,23 @@ static int find_containerd(const struct runtime_dir *dir, const char *space, con
         return r < 0 ? r : 1;
 }
 
+/* ---- Docker: a space is a directory with an entry for each container. With userns-remap it lies in UID.GID. */
+
+#define DOCKER_SPACE "containers"
+
+static bool docker_space_of(const char *directory, char ret_space[RUNTIME_SPACE_MAX])
+{
+        static const char digits[] = "0123456789";
+        const char *gid = directory + strspn(directory, digits);
+
+        if (gid == directory || gid[0] != '.' || gid[1] == '\0' || gid[1 + strspn(gid + 1, digits)] != '\0')
+                return false;
+        return snprintf(ret_space, RUNTIME_SPACE_MAX, "%s/" DOCKER_SPACE, directory) < RUNTIME_SPACE_MAX;
+}
+
 struct name_search {
         const struct runtime_dir *dir;
+        const char *space;
         const char *name;
         char *full;
 };
@@ -173,7 +188,7 @@ static int match_docker_name(const char *id, void *argument, struct error *error
         (void)error;
         if (strlen(id) != CONTAINER_ID_FULL)
                 return 0;
-        (void)snprintf(path, sizeof path, "containers/%s/config.v2.json", id);
+        (void)snprintf(path, sizeof path, "%s/%s/config.v2.json", search->space, id);
         if (runtime_dir_json(search->dir, path, JSON_OBJECT, &config, NULL, &ignored) <= 0)
                 return 0;
         has = json_string_value(json_object_get(config, "Name"));
@@ -183,26 +198,41 @@ static int match_docker_name(const char *id, void *argument, struct error *error
         return 1;
 }
 
+/* What runc keeps for Docker, or containerd, in this namespace of containerd. */
+static int find_of_docker(uid_t owner, const char *name_space, const char *id, struct container_process *ret_process,
+                          struct error *error)
+{
+        char path[PATH_MAX];
+        int r;
+
+        (void)snprintf(path, sizeof path, "/run/docker/runtime-runc/%s", name_space);
+        r = read_of_engine(path, owner, find_runc, "", id, ret_process, error);
+        return r != 0 ? r : read_of_engine(CONTAINERD, owner, find_containerd, name_space, id, ret_process, error);
+}
+
 /* Docker has no index of names: only a name that is no id makes it read them all. */
 static int find_docker(const struct runtime_dir *dir, const char *space, const struct runtime_wanted *wanted,
                        char *ret_full, struct container_process *ret_process, struct error *error)
 {
-        struct name_search search = { .dir = dir, .name = wanted->id, .full = ret_full };
+        struct name_search search = { .dir = dir, .space = space, .name = wanted->id, .full = ret_full };
         cleanup_json json_t *config = NULL;
+        char remapped[RUNTIME_SPACE_MAX + sizeof "moby-"];
         int64_t written_s = 0;
         char path[PATH_MAX];
-        int r = complete_id(dir, "containers", wanted, ret_full, error);
+        int r = complete_id(dir, space, wanted, ret_full, error);
 
-        (void)space;
         if (r == 0 && !wanted->prefix)
-                r = runtime_dir_each(dir, "containers", match_docker_name, &search, error);
+                r = runtime_dir_each(dir, space, match_docker_name, &search, error);
         if (r <= 0)
                 return r;
-        if ((r = read_of_engine("/run/docker/runtime-runc/moby", dir->owner, find_runc, "", ret_full, ret_process,
-                                error)) != 0 ||
-            (r = read_of_engine(CONTAINERD, dir->owner, find_containerd, "moby", ret_full, ret_process, error)) != 0)
+        r = find_of_docker(dir->owner, "moby", ret_full, ret_process, error);
+        if (r == 0 && strchr(space, '/') != NULL) { /* userns-remap; Docker 20.10 has "moby" then, too */
+                (void)snprintf(remapped, sizeof remapped, "moby-%.*s", (int)strcspn(space, "/"), space);
+                r = find_of_docker(dir->owner, remapped, ret_full, ret_process, error);
+        }
+        if (r != 0)
                 return r;
-        (void)snprintf(path, sizeof path, "containers/%s/config.v2.json", ret_full);
+        (void)snprintf(path, sizeof path, "%s/%s/config.v2.json", space, ret_full);
         r = runtime_dir_json(dir, path, JSON_OBJECT, &config, &written_s, error);
         if (r <= 0)
                 return r;
@@ -332,6 +362,7 @@ static int find_lxc(const struct runtime_dir *dir, const char *space, const stru
         return r < 0 ? r : 1;
 }
 
+static const char *const docker_spaces[] = { DOCKER_SPACE, NULL };
 static const char *const storage_drivers[] = { "overlay", "vfs", "btrfs", "zfs", NULL };
 
 static const struct state_file_pod_keys containerd_keys = {
@@ -368,9 +399,12 @@ const struct runtime runtimes[] = {
           .pod_keys = &containerd_keys },
         { .name = "docker",
           .directories = { "/var/lib/docker" },
+          .spaces = docker_spaces,
+          .list_spaces = ".",
+          .space_of = docker_space_of,
           .prefixes = true,
           .find = find_docker,
-          .pod_ids = { "containers", "" },
+          .pod_ids = { "", "" },
           .pod_labels = "config.v2.json",
           .pod_object = "Config.Labels",
           .pod_keys = &docker_keys,

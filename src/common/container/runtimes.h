@@ -25,11 +25,13 @@ struct runtime {
                 *directories[4]; /* root's, where the runtime keeps its state unless it is told otherwise; NULL ends */
         const char *of_user;     /* a user's, below /run/user/UID; NULL: only those of the configuration */
         /*
-         * A directory has several parts with ids of their own: the names of this list, or those of the directories in
-         * list_spaces. Both NULL: it is one.
+         * A directory has several parts with ids of their own, spaces: the names of this list, and those of the
+         * directories in list_spaces. Both NULL: it is one.
          */
         const char *const *spaces;
         const char *list_spaces;
+        /* NULL: each of those directories is a space of its name. Else whether it is one, and what find() is told. */
+        bool (*space_of)(const char *directory, char ret_space[RUNTIME_SPACE_MAX]);
         bool own_bundles; /* who creates a container makes its bundle, which stays; an engine makes another each time */
         bool prefixes;    /* whether the engine takes the beginning of an id for the container */
         /*
