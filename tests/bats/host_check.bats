@@ -115,12 +115,30 @@ pool() { # NAME JSON
         for dir in /usr/share /usr/local/share; do
                 HELPER_PREFIX=(unshare -m sh -ec 'mount -t tmpfs tmpfs /usr/share; mount -t tmpfs tmpfs /usr/local/share
                         [ ! -e /etc/containers ] || mount -t tmpfs tmpfs /etc/containers
+                        [ ! -e /etc/cdi ] || mount -t tmpfs tmpfs /etc/cdi
+                        [ ! -e /run/cdi ] || mount -t tmpfs tmpfs /run/cdi
                         mkdir -p "$1/containers/oci/hooks.d"; : >"$1/containers/oci/hooks.d/flexgraft.json"; shift; exec "$@"' sh "$dir")
                 check
                 [[ $(row oci-hooks found) == "$dir/containers/oci/hooks.d/flexgraft.json"* ]]
                 is "$dir: $(row oci-hooks state)" "$dir: $([[ $dir == /usr/share ]] && echo ok || echo unknown)"
         done
         [[ $(row oci-hooks advice) == *"hooks_dir of containers.conf"* ]]
+}
+
+@test "hooks are ok where volumes are devices of engines, which need no directory of hooks" {
+        # shellcheck disable=SC2016 # expanded by that shell
+        HELPER_PREFIX=(unshare -m sh -ec 'mount -t tmpfs tmpfs /usr/share; mount -t tmpfs tmpfs /usr/local/share; mount -t tmpfs tmpfs /run
+                [ ! -e /etc/containers ] || mount -t tmpfs tmpfs /etc/containers
+                [ ! -e /etc/cdi ] || mount -t tmpfs tmpfs /etc/cdi
+                [ -z "$1" ] || { mkdir /run/cdi; : >"/run/cdi/$1"; }; shift; exec "$@"' sh)
+        HELPER_PREFIX+=('')
+        check
+        is "$(row oci-hooks state)" missing
+        [[ $(row oci-hooks advice) == *"mount-hook --cdi"* ]]
+        HELPER_PREFIX[-1]=flexgraft-storage.json
+        check
+        is "$(row oci-hooks state)" ok
+        [[ $(row oci-hooks found) == /run/cdi/flexgraft-storage.json:* ]]
 }
 
 @test "it leaves nothing: no mount, device, process, record or directory" {

@@ -15,26 +15,40 @@
 
 #define PLUGINS "/usr/libexec/kubernetes/kubelet-plugins/volume/exec" /* kubelet's --volume-plugin-dir, its default */
 #define HOOKS "/usr/share/containers/oci/hooks.d"
-#define HOOK "flexgraft.json" /* as "make install" names it */
+#define HOOK "flexgraft.json"        /* as "make install" names it */
+#define CDI "flexgraft-storage.json" /* as "mount-hook --cdi" does */
 
-/* Podman and CRI-O read HOOKS by default, other directories where their configuration names them. */
+static bool has_file(const char *const *paths, size_t count, const char **ret_path)
+{
+        for (size_t i = 0; i < count; i++)
+                if (access(paths[i], F_OK) == 0) {
+                        *ret_path = paths[i];
+                        return true;
+                }
+        return false;
+}
+
+/*
+ * Podman and CRI-O read HOOKS by default, other directories where their configuration names them. Docker and containerd
+ * know no such directory, but devices (provision/cdi.h), in the directories that all engines read by default.
+ */
 void probe_hooks(const char *argument, struct host_finding *ret_finding)
 {
         static const char *const others[] = { "/etc/containers/oci/hooks.d/" HOOK,
                                               "/usr/local/share/containers/oci/hooks.d/" HOOK };
+        static const char *const devices[] = { "/etc/cdi/" CDI, "/run/cdi/" CDI };
+        const char *path;
 
         (void)argument;
-        if (access(HOOKS "/" HOOK, F_OK) == 0) {
+        if (access(HOOKS "/" HOOK, F_OK) == 0)
                 host_found(ret_finding, HOST_OK, HOOKS "/" HOOK);
-                return;
-        }
-        for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-                if (access(others[i], F_OK) == 0) {
-                        host_found(ret_finding, HOST_UNKNOWN,
-                                   "%s: read only where hooks_dir or --hooks-dir names its directory", others[i]);
-                        return;
-                }
-        host_found(ret_finding, HOST_MISSING, "there is no " HOOKS "/" HOOK);
+        else if (has_file(devices, sizeof devices / sizeof devices[0], &path))
+                host_found(ret_finding, HOST_OK, "%s: for containers that ask for a device of flexgraft.io", path);
+        else if (has_file(others, sizeof others / sizeof others[0], &path))
+                host_found(ret_finding, HOST_UNKNOWN,
+                           "%s: read only where hooks_dir or --hooks-dir names its directory", path);
+        else
+                host_found(ret_finding, HOST_MISSING, "there is no " HOOKS "/" HOOK " and no /etc/cdi/" CDI);
 }
 
 /*

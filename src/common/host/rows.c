@@ -127,9 +127,9 @@ const struct host_row host_rows[] = {
         [NEED_ENGINES] = { "container-engines", NODE, probe_engines, .use = "containers by id or name",
                            .advice = "name containers by process id, which needs no engine" },
         [NEED_HOOKS] = { "oci-hooks", NODE, probe_hooks, .use = "mount-hook",
-                         .advice =
-                                 "make install PREFIX=/usr, or name the installation's share/containers/oci/hooks.d in "
-                                 "hooks_dir of containers.conf or crio.conf" },
+                         .advice = "for Docker and containerd: mount-hook --cdi; for Podman and CRI-O that, or "
+                                   "make install PREFIX=/usr, or name the installation's share/containers/oci/hooks.d "
+                                   "in hooks_dir of containers.conf or crio.conf" },
         [NEED_KUBELET] = { "flexvolume-driver", NODE, probe_kubelet, .use = "volumes of pods",
                            .advice = "run install-flexvolume, which also finds other directories (--print-dir); a node "
                                      "with the CSI driver alone needs nothing" },
