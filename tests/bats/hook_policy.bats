@@ -295,9 +295,9 @@ teardown() {
         start_container plain-created
         ask "[{\"type\": \"block\", \"raw\": true, \"source\": \"$DEVICE\", \"target\": \"/disk\"}]"
         open_policy 'del(.raw)'
-        refuses 1 'does not allow it' raw
+        refuses 1 'does not allow it: "raw" is not true'
         open_policy '.raw = false'
-        refuses 1 'does not allow it' raw
+        refuses 1 'does not allow it: "raw" is not true'
         open_policy '.kinds = ["bind"]'
         refuses 1 'does not allow it' block
         open_policy ".sources = [\"$SOURCE\"]"

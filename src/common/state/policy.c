@@ -185,6 +185,13 @@ bool policy_says(const struct policy *policy, const char *key)
         return json_is_true(json_object_get(policy->section, key));
 }
 
+int policy_require(const struct policy *policy, const char *key, struct error *error)
+{
+        return policy_says(policy, key) ? 0
+                                        : fail_because(error, EACCES, OPERATION_CHECK_POLICY, key,
+                                                       "%s does not allow it: \"%s\" is not true", policy->path, key);
+}
+
 bool policy_falls_back(const struct policy *policy)
 {
         return strcmp(file_key_text(annotations_keys, policy->section, "fallback"), "remap") == 0;

@@ -54,6 +54,9 @@ bool policy_matches(const struct policy *policy, const char *key, const char *wo
 /* policy_says() - whether a key of the section is true. */
 bool policy_says(const struct policy *policy, const char *key);
 
+/* policy_require() - that a key of the section is true. Errors: EACCES. */
+int policy_require(const struct policy *policy, const char *key, struct error *error);
+
 /* policy_falls_back() - whether annotations have "fallback": "remap": of mounts that say nothing of it. */
 bool policy_falls_back(const struct policy *policy);
 

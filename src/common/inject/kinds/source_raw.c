@@ -205,7 +205,7 @@ static int identify(const struct injection *injection, char *ret_identity, struc
 static int check_policy(const struct request *request, const struct policy *policy, struct error *error)
 {
         (void)request;
-        return policy_says(policy, "raw") ? 0 : policy_forbid(policy, "true", "raw", error);
+        return policy_require(policy, "raw", error);
 }
 
 const struct source_kind source_raw = {
