@@ -99,6 +99,22 @@ elsewhere() {
         mount_into '{"id": "web", "runtime": "containerd"}'
 }
 
+@test "what crun keeps is believed, too, where Docker or containerd runs it in the place of runc" {
+        started
+        local wrong
+        wrong="{\"pid\": $CONTAINER_PID, \"process-start-time\": 12345}"
+        put "$SHIMS/default/job/init.pid" "$CONTAINER_PID"
+        put /run/containerd/runc/default/job/status "$wrong"
+        refuses_container '"job"' ESRCH
+        put /run/containerd/runc/default/job/status "$(crun_state)"
+        mount_into '"job"'
+        put "/var/lib/docker/containers/$ID/config.v2.json" "$(docker_config "$ID" web)"
+        put "/run/docker/runtime-runc/moby/$ID/status" "$wrong"
+        refuses_container '"web"' ESRCH
+        put "/run/docker/runtime-runc/moby/$ID/status" "$(crun_state)"
+        mount_into '"web"'
+}
+
 @test "by id at a containerd with another state directory" {
         started
         put "/run/k3s/containerd/io.containerd.runtime.v2.task/k8s.io/$ID/init.pid" "$CONTAINER_PID"

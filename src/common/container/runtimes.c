@@ -96,6 +96,15 @@ static int read_of_engine(const char *path, uid_t owner, finder *find, const cha
         return r <= 0 ? r : find(&dir, space, &wanted, full, ret_process, error);
 }
 
+/* The directory is named after the shim, or after an alias: either runtime may keep its state in it. */
+static int read_of_shim(const char *path, uid_t owner, const char *id, struct container_process *ret_process,
+                        struct error *error)
+{
+        int r = read_of_engine(path, owner, find_runc, "", id, ret_process, error);
+
+        return r != 0 ? r : read_of_engine(path, owner, find_crun, "", id, ret_process, error);
+}
+
 struct completion {
         const char *begin;
         char *full;
@@ -137,7 +146,7 @@ static int complete_id(const struct runtime_dir *dir, const char *path, const st
         return r < 0 ? r : completion.found;
 }
 
-/* runc's state, if the runc shim keeps it, else the shim's pid file. */
+/* The runtime's state, if the runc shim has it kept, else the shim's pid file. */
 static int find_containerd(const struct runtime_dir *dir, const char *space, const struct runtime_wanted *wanted,
                            char *ret_full, struct container_process *ret_process, struct error *error)
 {
@@ -149,7 +158,7 @@ static int find_containerd(const struct runtime_dir *dir, const char *space, con
         if (r <= 0)
                 return r;
         (void)snprintf(path, sizeof path, RUNC_OF_SHIMS "/%s", space);
-        if ((r = read_of_engine(path, dir->owner, find_runc, "", ret_full, ret_process, error)) != 0)
+        if ((r = read_of_shim(path, dir->owner, ret_full, ret_process, error)) != 0)
                 return r;
         (void)snprintf(path, sizeof path, SHIMS "/%s/%s/init.pid", space, ret_full);
         r = read_pid_file(dir, path, ret_full, ret_process, error);
@@ -198,7 +207,7 @@ static int match_docker_name(const char *id, void *argument, struct error *error
         return 1;
 }
 
-/* What runc keeps for Docker, or containerd, in this namespace of containerd. */
+/* What the runtime keeps for Docker, or containerd, in this namespace of containerd. */
 static int find_of_docker(uid_t owner, const char *name_space, const char *id, struct container_process *ret_process,
                           struct error *error)
 {
@@ -206,7 +215,7 @@ static int find_of_docker(uid_t owner, const char *name_space, const char *id, s
         int r;
 
         (void)snprintf(path, sizeof path, "/run/docker/runtime-runc/%s", name_space);
-        r = read_of_engine(path, owner, find_runc, "", id, ret_process, error);
+        r = read_of_shim(path, owner, id, ret_process, error);
         return r != 0 ? r : read_of_engine(CONTAINERD, owner, find_containerd, name_space, id, ret_process, error);
 }
 
