@@ -148,7 +148,7 @@ JSON
 @test "commands that no test types are of programs that are not here" {
         local file line
         while read -r file; do
-                while read -r line; do
+                while IFS= read -r line; do
                         case $line in
                         '#'* | '' | ' '*) ;;
                         docker\ * | kubectl\ * | ctr\ *) ;;
