@@ -236,6 +236,18 @@ uses() {
         is "$(on_server)|$(provisioned)" "|"
 }
 
+# bats test_tags=kernel,nfs
+@test "what a pod has mounted under a volume's name from elsewhere on the server is no use of the volume" {
+        with_server
+        nfs_pool
+        made_share
+        mkdir "$EXPORTED/elsewhere"
+        SPECS[data]=$(spec data type=nfs "server=$NFS_ADDRESS" "share=$EXPORT/elsewhere")
+        kubelet_publish data
+        is "$(uses)" ''
+        kubelet_unpublish data
+}
+
 # publish_share NAME: a pod has the directory of the share.
 publish_share() {
         SPECS[$1]=$(spec "$1" type=nfs "server=$NFS_ADDRESS" "share=$EXPORT/$1")
@@ -327,6 +339,7 @@ is_released() {
         made_share
         mount_type data "$POINT"
         ends_with 0
+        is "$(uses)" "$POINT"
         echo text >"$POINT/file"
         sync "$POINT/file"
         freeze_server

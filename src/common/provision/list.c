@@ -35,7 +35,16 @@ static json_t *user_object(const struct use *use, const char *node)
 struct users {
         const char *node;
         json_t *uses;
+        const char *pool_type; /* on a share: of the volume's pool; else NULL */
+        const char *path;      /* on a share: where the volume is */
 };
+
+/* Of a volume on a share the index knows the name alone: under that, a pod may have something else. */
+static bool is_of_another(const struct users *users, const struct use *use)
+{
+        return users->pool_type != NULL && use->volume != NULL &&
+               !volume_record_has(use->volume, users->pool_type, users->path);
+}
 
 static int add_use(const struct use *use, void *argument, struct error *error)
 {
@@ -43,7 +52,8 @@ static int add_use(const struct use *use, void *argument, struct error *error)
         json_t *object;
 
         (void)error;
-        if (use->kind != USE_PUBLISHED && use->kind != USE_MOUNTED && use->kind != USE_RAW)
+        if ((use->kind != USE_PUBLISHED && use->kind != USE_MOUNTED && use->kind != USE_RAW) ||
+            is_of_another(users, use))
                 return 0;
         object = user_object(use, users->node);
         (void)json_object_set_new(object, "target", reply_printable(use->target));
@@ -86,6 +96,8 @@ static void add_uses(const struct provision_call *call, const struct provision_r
                 r = uses_each(call->config.state_dir, keys, add_use, &users, &ignored);
         } else if (path != NULL && path[0] != '/') { /* on a share */
                 use_keys_add_named(keys, record->name);
+                users.pool_type = record->pool_type;
+                users.path = path;
                 r = uses_each(call->config.state_dir, keys, add_use, &users, &ignored);
         }
 

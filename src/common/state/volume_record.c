@@ -257,7 +257,7 @@ bool volume_record_has(const struct volume_record *record, const char *pool_type
                 return true;
         if (strcmp(record->kind, pool_type) != 0)
                 return false;
-        return path == NULL || path[0] == '\0' || /* a pool's path may have changed */
+        return path == NULL || path[0] == '\0' || record->source[0] == '\0' || /* a pool's path may have changed */
                (stat(record->source, &attached) == 0 && stat(path, &st) == 0 && attached.st_dev == st.st_dev &&
                 attached.st_ino == st.st_ino);
 }

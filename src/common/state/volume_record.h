@@ -98,8 +98,9 @@ int volume_record_peek(const char *state_dir, const char *name, const char *driv
                        struct error *error);
 
 /*
- * volume_record_has() - whether what it has attached is the disk of a pool of this type at this path, which is NULL or
- * "" where the pool has it no more: a FlexVolume volume of the same name may be something else.
+ * volume_record_has() - whether what it has attached or mounted is the disk of a pool of this type at this path, which is
+ * NULL or "" where the pool has it no more: a FlexVolume volume of the same name may be something else. What was mounted
+ * by the volume's name on a share has no source: it is the pool's.
  */
 bool volume_record_has(const struct volume_record *record, const char *pool_type, const char *path);
 
