@@ -116,6 +116,28 @@ nothing_is_left() {
         nothing_is_left
 }
 
+@test "volume-list tells of each ephemeral volume which pod has it" {
+        local other
+        POD=pod-2
+        other=$(pod_dir scratch)
+        call mount "$DIR" "$SPEC"
+        succeeded
+        call mount "$other" "$SPEC"
+        succeeded
+        helper volume-list
+        is "$(jq -r '.volumes[].uses | map(.pod, .target) | join(" ")' <<<"$output" | sort)" "pod-1 $DIR
+pod-2 $other"
+        umount "$other"
+        helper volume-list
+        is "$(jq -r '.volumes[].uses | map(.pod) | join(" ")' <<<"$output" | sort)" "
+pod-1"
+        call unmount "$DIR"
+        succeeded
+        call unmount "$other"
+        succeeded
+        nothing_is_left
+}
+
 @test "what cannot be made or mounted leaves nothing" {
         local options
         for options in 'ephemeral=true' 'ephemeral=true size=8Mi pool=none' 'ephemeral=true size=8Mi profile=none' 'ephemeral=yes size=8Mi' \

@@ -77,35 +77,48 @@ static void put_node(const struct config *config, char *ret_node)
                 (void)text_copy(ret_node, CONFIG_NODE_NAME_MAX, names.nodename);
 }
 
+/* A disk: what is attached, and what stands on it. Without a record nothing is. */
+static int put_disk_keys(const struct provision_call *call, const struct provision_record *record, const char *path,
+                         char *keys, struct error *error)
+{
+        cleanup_volume_record struct volume_record attached = {};
+        int r = volume_record_peek(call->config.state_dir, record->name, /* driver= */ "", &attached, error);
+
+        if (r < 0)
+                return r == -ENOENT ? 0 : r;
+        if (attached.device_number == 0 || !volume_record_has(&attached, record->pool_type, path))
+                return 0;
+        if ((r = disk_uses_add_device(keys, attached.device_number, 0, error)) < 0)
+                return r;
+        use_keys_add_device(keys, attached.filesystem);
+        return 0;
+}
+
 /* Who has it on this node; nothing is said where that cannot be found out. */
 static void add_uses(const struct provision_call *call, const struct provision_record *record, const char *path,
                      json_t *volume)
 {
-        cleanup_volume_record struct volume_record attached = {};
         char keys[USE_KEYS_SIZE] = "";
         char node[CONFIG_NODE_NAME_MAX];
         json_t *uses = json_array();
         struct users users = { .node = node, .uses = uses };
         struct error ignored;
         struct stat st;
-        int r = volume_record_peek(call->config.state_dir, record->name, /* driver= */ "", &attached, &ignored);
+        int r = 0;
 
         put_node(&call->config, node);
         if (path != NULL && path[0] == '/' && lstat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
                 use_keys_add_file(keys, st.st_dev, st.st_ino);
-                r = uses_each(call->config.state_dir, keys, add_use, &users, &ignored);
         } else if (path != NULL && path[0] != '/') { /* on a share */
                 use_keys_add_named(keys, record->name);
                 users.pool_type = record->pool_type;
                 users.path = path;
-                r = uses_each(call->config.state_dir, keys, add_use, &users, &ignored);
+        } else {
+                r = put_disk_keys(call, record, path, keys, &ignored);
+                volume_record_add_ephemeral_dir(keys, record->name);
         }
-
-        if (r == 0 && attached.device_number != 0 && volume_record_has(&attached, record->pool_type, path) &&
-            (r = disk_uses_add_device(keys, attached.device_number, 0, &ignored)) == 0) {
-                use_keys_add_device(keys, attached.filesystem);
+        if (r == 0)
                 r = uses_each(call->config.state_dir, keys, add_use, &users, &ignored);
-        }
         if (r == 0 || r == -ENOENT)
                 (void)json_object_set(volume, "uses", uses);
         json_decref(uses);

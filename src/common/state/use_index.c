@@ -112,9 +112,24 @@ void use_keys_add_process(char *keys, pid_t pid)
         add_number(keys, 'c', (uint64_t)pid);
 }
 
+uint64_t use_keys_directory_hash(const char *path)
+{
+        return hash_bytes(HASH_SEED, path, strlen(path));
+}
+
+void use_keys_add_directory_hash(char *keys, uint64_t hash)
+{
+        add_number(keys, 'd', hash);
+}
+
 void use_keys_add_directory(char *keys, const char *path)
 {
-        add_number(keys, 'd', hash_bytes(HASH_SEED, path, strlen(path)));
+        use_keys_add_directory_hash(keys, use_keys_directory_hash(path));
+}
+
+bool use_key_is_directory(const char *key)
+{
+        return key[0] == 'd';
 }
 
 void use_keys_add_named(char *keys, const char *name)

@@ -59,8 +59,14 @@ void use_keys_add_container_id(char *keys, const char *id);
 /* use_keys_add_process() - add the process that a container was known by, of any boot and pid namespace. */
 void use_keys_add_process(char *keys, pid_t pid);
 
-/* use_keys_add_directory() - add the directory that a volume is mounted on, by its path. */
+/*
+ * use_keys_add_directory() - add the directory that a volume is mounted on, by its path; use_key_is_directory() - whether
+ * a key is such a one. use_keys_add_directory_hash() - likewise, by use_keys_directory_hash() of the path.
+ */
 void use_keys_add_directory(char *keys, const char *path);
+bool use_key_is_directory(const char *key);
+uint64_t use_keys_directory_hash(const char *path);
+void use_keys_add_directory_hash(char *keys, uint64_t hash);
 
 /* use_keys_add_named() - add a volume by its name: it has neither a device nor a directory of the node. */
 void use_keys_add_named(char *keys, const char *name);

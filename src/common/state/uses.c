@@ -153,6 +153,24 @@ static int tell_volume(struct list *list, const struct volume_record *record, co
         return r == 0 && record->device[0] != '\0' ? list->function(&attached, list->argument, error) : r;
 }
 
+/* Of those of a record, the directory that the key is of. */
+static int tell_volume_on(struct list *list, const struct volume_record *record, const char *key, const char *file,
+                          struct error *error)
+{
+        const struct mount_dir *place;
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && (place = volume_record_dir(record, i)) != NULL; i++) {
+                char own[USE_KEYS_SIZE] = "";
+
+                use_keys_add_directory(own, place->dir);
+                if (strcmp(own, key) == 0)
+                        r = tell_dir(list, record, file, place, place == &record->staged ? USE_STAGED : USE_PUBLISHED,
+                                     error);
+        }
+        return r;
+}
+
 /* ---- containers */
 
 /* Whether the container still has it; what cannot be asked counts. */
@@ -234,8 +252,11 @@ static int ask(const char *key, char sort, const char *file, void *argument, str
         if (r < 0)
                 return tell_unreadable(list, file, r, error);
         boot_id = sort == USE_HOLDER_VOLUME ? holder.volume.boot_id : holder.mount.boot_id;
-        if (!use_keys_have(holder.keys, key) || strcmp(boot_id, list->boot_id) != 0 ||
-            is_told(list->keys, key, holder.keys))
+        if (strcmp(boot_id, list->boot_id) != 0)
+                return 0;
+        if (sort == USE_HOLDER_VOLUME && use_key_is_directory(key))
+                return tell_volume_on(list, &holder.volume, key, file, error);
+        if (!use_keys_have(holder.keys, key) || is_told(list->keys, key, holder.keys))
                 return 0;
         return sort == USE_HOLDER_VOLUME ? tell_volume(list, &holder.volume, file, error)
                                          : tell_mount(list, &holder.mount, file, error);

@@ -8,7 +8,8 @@
  * cannot be found out, and what another call is doing right now, counts as a use.
  *
  * What to ask is a text of keys (use_keys_add_device(), use_keys_add_file()). A device is asked for together with what
- * stands on it (block/stack.h): a partition, a logical volume, a loop device over it.
+ * stands on it (block/stack.h): a partition, a logical volume, a loop device over it. A directory that a volume is
+ * mounted on (use_keys_add_directory()) is that use alone, whatever else the volume's record has.
  */
 #ifndef FLEXGRAFT_STATE_USES_H
 #define FLEXGRAFT_STATE_USES_H

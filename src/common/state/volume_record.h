@@ -153,6 +153,18 @@ int volume_record_index_dirs(const struct state *records, const struct volume_re
 void volume_record_drop_dirs(const struct state *records, const struct volume_record *record,
                              const struct volume_record *except, const char *file);
 
+/*
+ * An ephemeral volume is made for one directory, and has a record of its own; the directory is in another, of the name
+ * that the pod gives it (volume/kind_ephemeral.c).
+ *
+ * volume_record_put_ephemeral() - its name, of VOLUME_EPHEMERAL_NAME_SIZE bytes. volume_record_add_ephemeral_dir() - add
+ * the key of that directory to keys, by the volume's name; nothing for a name of another form.
+ */
+#define VOLUME_INNER_EPHEMERAL "ephemeral-" /* as those of volume/request.h */
+#define VOLUME_EPHEMERAL_NAME_SIZE 32       /* terminated */
+void volume_record_put_ephemeral(const char *dir, char *ret_name);
+void volume_record_add_ephemeral_dir(char *keys, const char *name);
+
 /* volume_record_mount_dir() - the entry of a directory, or NULL. */
 struct mount_dir *volume_record_mount_dir(struct volume_record *record, const char *dir);
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* volume_record_dirs.c - the directories that a volume is mounted on, and their entries in the index. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "state/volume_record.h"
 
 struct mount_dir *volume_record_mount_dir(struct volume_record *record, const char *dir)
@@ -68,6 +70,24 @@ const struct mount_dir *volume_record_dir(const struct volume_record *record, si
         if (record->staged.dir != NULL && number-- == 0)
                 return &record->staged;
         return number < record->published_count ? &record->published[number] : NULL;
+}
+
+void volume_record_put_ephemeral(const char *dir, char *ret_name)
+{
+        (void)snprintf(ret_name, VOLUME_EPHEMERAL_NAME_SIZE, VOLUME_INNER_EPHEMERAL "%016llx",
+                       (unsigned long long)use_keys_directory_hash(dir));
+}
+
+void volume_record_add_ephemeral_dir(char *keys, const char *name)
+{
+        char *end;
+        unsigned long long hash;
+
+        if (!text_starts(name, VOLUME_INNER_EPHEMERAL))
+                return;
+        hash = strtoull(name + strlen(VOLUME_INNER_EPHEMERAL), &end, 16);
+        if (*end == '\0')
+                use_keys_add_directory_hash(keys, hash);
 }
 
 bool volume_record_has_key(const struct volume_record *record, const char *key)

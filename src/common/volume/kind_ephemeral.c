@@ -11,7 +11,6 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
-#include "base/hash.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "mount/identity.h"
@@ -24,15 +23,8 @@
 #include "volume/provisioned.h"
 #include "volume/volume.h"
 
-#define NAME_SIZE 32 /* terminated */
-#define USERS_MAX 4  /* that a message names */
+#define USERS_MAX 4 /* that a message names */
 #define USERS_MS 1000
-
-static void put_name(const char *dir, char *ret_name)
-{
-        (void)snprintf(ret_name, NAME_SIZE, VOLUME_INNER_EPHEMERAL "%016llx",
-                       (unsigned long long)hash_bytes(HASH_SEED, dir, strlen(dir)));
-}
 
 /* The kind of the volumes of such a pool. */
 static const struct volume_kind *find_kind(const char *word)
@@ -49,7 +41,7 @@ static struct volume_inner current;
 static void init_inner(const struct volume_call *call, const char *dir)
 {
         volume_inner_init(&current, call);
-        put_name(dir, current.request.name);
+        volume_record_put_ephemeral(dir, current.request.name);
 }
 
 /* Undo what wraps it. It takes locks in another order than detach_inner(): a call of its own. */
@@ -131,10 +123,10 @@ static int name_users(struct error *error)
 
 static int unmake(const struct volume_call *call, const char *dir, struct error *error)
 {
-        char name[NAME_SIZE];
+        char name[VOLUME_EPHEMERAL_NAME_SIZE];
         int r;
 
-        put_name(dir, name);
+        volume_record_put_ephemeral(dir, name);
         if (!provision_record_exists(call->config.state_dir, name))
                 return forget_unnamed(call, name, error); /* its record is removed last */
         init_inner(call, dir);
@@ -152,9 +144,9 @@ static int unmake(const struct volume_call *call, const char *dir, struct error 
 
 static bool has_made(const char *state_dir, const char *dir)
 {
-        char name[NAME_SIZE];
+        char name[VOLUME_EPHEMERAL_NAME_SIZE];
 
-        put_name(dir, name);
+        volume_record_put_ephemeral(dir, name);
         return provision_record_exists(state_dir, name);
 }
 
@@ -253,11 +245,11 @@ static int make(struct volume_call *call, struct error *error)
         const char *dir = call->request->dir;
         const bool had_made = has_made(call->config.state_dir, dir); /* with what a pod may have written */
         struct error ignored;                                        /* the first failure is the one to report */
-        char name[NAME_SIZE];
+        char name[VOLUME_EPHEMERAL_NAME_SIZE];
         char problem[PROFILES_PROBLEM_SIZE];
         int r;
 
-        put_name(dir, name);
+        volume_record_put_ephemeral(dir, name);
         if ((r = volume_record_remember(&call->record, dir, /* staged= */ false, 0, &none, error)) < 0 ||
             (r = volume_call_save(call, FILE_DURABLE, error)) < 0)
                 return r;

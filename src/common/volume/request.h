@@ -69,10 +69,10 @@ int volume_request_size(const struct volume_request *request, const char *key, u
 
 /*
  * Names of parts of volumes, which have records of their own: one of these words and as many hexadecimal digits. Others
- * could work them out, so no request of a verb may name one. VOLUME_INNER_NONE: of no volume at all.
+ * could work them out, so no request of a verb may name one. VOLUME_INNER_NONE: of no volume at all. Another is VOLUME_INNER_EPHEMERAL
+ * (state/volume_record.h).
  */
 #define VOLUME_INNER_KATA "kata-"
-#define VOLUME_INNER_EPHEMERAL "ephemeral-"
 #define VOLUME_INNER_NONE "none-"
 #define VOLUME_INNER_DIGITS 16
 bool volume_name_is_inner(const char *name);
