@@ -535,6 +535,19 @@ mount_image() {
         assert_no_records
 }
 
+@test "a wanted mount that has no record, since no hook made it again, is counted in the metrics" {
+        BUNDLE_STAGES='[]'
+        lives crun
+        mount_wish /data
+        again
+        helper volume-reconcile '{}'
+        assert_success
+        is "$(records | grep ^mounts/)" ''
+        helper mount-list --format prometheus '{}'
+        [[ $output == *'# HELP flexgraft_mounts Mounts in containers that have a record or are wanted.'* ]]
+        [[ $output == *$'\nflexgraft_mounts 1\n'* && $output == *'target="/data",type="bind",state="wanted"} 1'* ]]
+}
+
 @test "a running container that only has the same name takes no wish away" {
         lives crun
         mount_wish /data

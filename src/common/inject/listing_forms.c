@@ -102,7 +102,8 @@ int listing_metrics_say(const struct listing *listing)
         size_t count = listing->count < METRICS_THINGS_MAX ? listing->count : METRICS_THINGS_MAX;
         struct metrics_text text = {};
 
-        metrics_gauge(&text, "flexgraft_mounts", "Mounts in containers that have a record.", listing->count);
+        metrics_gauge(&text, "flexgraft_mounts", "Mounts in containers that have a record or are wanted.",
+                      listing->count);
         metrics_gauge(&text, "flexgraft_mounts_omitted",
                       "Mounts of which there are no metrics, since there are too many.", listing->count - count);
         metrics_gauge(&text, "flexgraft_mount_records_broken", "Records of mounts that cannot be read; at most 16.",
