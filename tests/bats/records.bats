@@ -515,14 +515,17 @@ calls_in_log() {
         awk -v names="^($1)\$" '$3 ~ names { print $3 ":" ++n[$3] }' "$BATS_TEST_TMPDIR/log"
 }
 
-# sets_aside_while_mounted CALL [--where A=VALUE]: a damaged record, which mount-list is about to set aside at that call when mount-bind does so,
-# and writes another.
+# sets_aside_while_mounted CONTENT CALL [--where A=VALUE]: a record of that content, which mount-list is about to set aside at that call when
+# mount-bind does so, and writes another.
 sets_aside_while_mounted() {
+        local content=$1
+        shift
         start_container plain
         helper mount-bind "$(request "$OLD" '"id": "mine"')"
         assert_success
         in_container umount /t1
-        echo torn >"$STATE_DIR/mounts/mine.json"
+        [[ $content == torn ]] || content=$(jq -c "$content" "$STATE_DIR/mounts/mine.json")
+        echo "$content" >"$STATE_DIR/mounts/mine.json"
         stopped_at "$@" "$(program mount-list)" '{}'
         meanwhile "$STATE_DIR/mounts/.lock" "$(program mount-bind)" "$(request "$NEW" '"id": "mine"')"
         resumed
@@ -530,15 +533,19 @@ sets_aside_while_mounted() {
         is "$(jq -r .status "$STOPPED" "$MEANWHILE" | paste -sd' ')" "Success Success"
         helper mount-list '{}'
         assert_field '[.mounts[] | .id, .state] | join(" ")' "mine present"
-        is "$(<"$STATE_DIR/mounts/mine.json.bad")" torn
+        is "$(<"$STATE_DIR/mounts/mine.json.bad")" "$content"
 }
 
 @test "a record that is written while another call sets the damaged one aside stays" {
-        sets_aside_while_mounted renameat
+        sets_aside_while_mounted torn renameat
 }
 
 @test "a record that is written before another call can set the damaged one aside stays" {
-        sets_aside_while_mounted fcntl --where 2=37 # F_OFD_SETLK
+        sets_aside_while_mounted torn fcntl --where 2=37 # F_OFD_SETLK
+}
+
+@test "a record that is written before another call can set one of another name aside stays" {
+        sets_aside_while_mounted '.id = "other"' fcntl --where 2=37 # F_OFD_SETLK
 }
 
 # bats test_tags=sweep

@@ -72,6 +72,7 @@ static bool is_sound(const void *read_record)
 const struct record_table provision_record_table = { .directory = DIRECTORY,
                                                      .version = 1,
                                                      .size = sizeof(struct provision_record),
+                                                     .name_offset = offsetof(struct provision_record, name),
                                                      .fields = fields,
                                                      .is_sound = is_sound };
 
@@ -93,11 +94,12 @@ int provision_record_open(const char *state_dir, bool create, struct state *ret_
         return state_open(state_dir, DIRECTORY, create, ret_state, error);
 }
 
-static void set_aside(const struct state *state, const char *file)
+/* name: what it should be of, or NULL. */
+static void set_aside(const struct state *state, const char *file, const char *name)
 {
         char aside[STATE_ASIDE_SIZE];
 
-        if (record_set_aside(state, &provision_record_table, file, aside))
+        if (record_set_aside(state, &provision_record_table, file, name, aside))
                 log_say("the record %s is damaged, or not this volume's; it was renamed to %s", file, aside);
 }
 
@@ -161,7 +163,7 @@ int provision_record_read(const struct state *state, const char *name, struct pr
         if (r != -EBADMSG && (r < 0 || strcmp(ret_record->name, name) == 0))
                 return r;
         provision_record_release(ret_record);
-        set_aside(state, file);
+        set_aside(state, file, name);
         return -ENOENT;
 }
 
@@ -225,7 +227,7 @@ static int pass_on(void *record, const char *file, void *argument, struct error 
         char stem[NAME_MAX + 1];
 
         if (record == NULL && error->errnum == EBADMSG) {
-                set_aside(walk->state, file);
+                set_aside(walk->state, file, /* name= */ NULL);
                 return 0;
         }
         if (record == NULL && error->errnum != EPROTONOSUPPORT)

@@ -223,6 +223,7 @@ static bool is_sound(const void *read_record)
 const struct record_table mount_record_table = { .directory = "mounts",
                                                  .version = 1,
                                                  .size = sizeof(struct mount_record),
+                                                 .name_offset = offsetof(struct mount_record, id),
                                                  .fields = fields,
                                                  .is_sound = is_sound,
                                                  .variant = MOUNT_RECORD_PENDING,
@@ -232,7 +233,7 @@ static int set_aside(const struct state *state, const char *file, const char *id
 {
         char aside[STATE_ASIDE_SIZE];
 
-        if (record_set_aside(state, &mount_record_table, file, aside))
+        if (record_set_aside(state, &mount_record_table, file, id, aside))
                 return fail_because(error, EBADMSG, OPERATION_READ_RECORD, id,
                                     "the record is damaged, or not a mount record; it was renamed to %s", aside);
         return fail_because(error, EBADMSG, OPERATION_READ_RECORD, id,

@@ -151,16 +151,6 @@ static int fail_open(const struct state *state, const char *file, int errnum, st
                        : fail(error, errnum, "open", file);
 }
 
-/* The file that was read last, if it is; 0: it is not, or is no regular file. Kept for record_set_aside(). */
-static ino_t damaged;
-
-static void note_damaged(int fd)
-{
-        struct stat st;
-
-        damaged = fd >= 0 && fstatat(fd, "", &st, AT_EMPTY_PATH) == 0 ? st.st_ino : 0;
-}
-
 /* Only a file that was read to its end can be damaged: any other failure to read it says nothing about it. */
 int record_read(const struct state *state, const struct record_table *table, const char *file, void *ret_record,
                 struct error *error)
@@ -170,7 +160,6 @@ int record_read(const struct state *state, const struct record_table *table, con
         const json_t *version;
         int r = fd < 0 ? fail_open(state, file, errno, error) : 0;
 
-        damaged = 0;
         if (!table->flat || r == 0 || r == -EBADMSG)
                 (void)memset(ret_record, 0, table->size);
         if (r < 0 && r != -EBADMSG)
@@ -197,7 +186,6 @@ int record_read(const struct state *state, const struct record_table *table, con
         record_release(table, ret_record);
         if (r == -ENOMEM)
                 return fail(error, ENOMEM, OPERATION_READ_RECORD, file);
-        note_damaged(fd);
         return fail_because(error, EBADMSG, OPERATION_READ_RECORD, file, "the record %s is damaged, or of another type",
                             file);
 }
@@ -342,20 +330,28 @@ uint64_t record_lock_key(const struct record_table *table, const char *file)
         return hash_bytes(HASH_SEED, file, variant != NULL ? (size_t)(variant - file) : length);
 }
 
-static bool is_as_read(const struct state *state, const char *file)
+/* Whether it is now what it was found to be; only what can be read, or is damaged, says so. */
+static bool is_wrong(const struct state *state, const struct record_table *table, const char *file, const char *name)
 {
-        struct stat st;
+        char *record = calloc(1, table->size);
+        struct error ignored;
+        int r = record != NULL ? record_read(state, table, file, record, &ignored) : -ENOMEM;
+        bool wrong = r == -EBADMSG || (r == 0 && name != NULL && strcmp(record + table->name_offset, name) != 0);
 
-        return damaged == 0 || (fstatat(state->dir_fd, file, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_ino == damaged);
+        if (r == 0)
+                record_release(table, record);
+        free(record);
+        return wrong;
 }
 
-bool record_set_aside(const struct state *state, const struct record_table *table, const char *file, char *ret_aside)
+bool record_set_aside(const struct state *state, const struct record_table *table, const char *file, const char *name,
+                      char *ret_aside)
 {
         const uint64_t key = record_lock_key(table, file);
         struct state own = { .dir_fd = state->dir_fd, .lock_fd = -EBADF };
         bool locked = state_try_lock(&own, key) || /* or the caller holds it */
                       (state->lock_fd >= 0 && state_is_free((struct state *)state, key));
-        bool renamed = locked && is_as_read(state, file);
+        bool renamed = locked && is_wrong(state, table, file, name);
 
         if (renamed)
                 state_set_aside(state, file, ret_aside);

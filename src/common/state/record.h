@@ -26,12 +26,14 @@ int record_read(const struct state *state, const struct record_table *table, con
                 struct error *error);
 
 /*
- * record_set_aside() - state_set_aside() of the file that record_read() has just found damaged, or not to be what its name
- * says. With the record's lock, and not if another process holds that, or has replaced the file since it was read.
+ * record_set_aside() - state_set_aside() of a file that record_read() has found damaged, or whose record has another name
+ * than name (NULL: it may have any). It is read again with the record's lock, and stays if another process holds that,
+ * or has replaced the file meanwhile.
  *
  * Gives: ret_aside, of STATE_ASIDE_SIZE bytes. Returns whether it was renamed.
  */
-bool record_set_aside(const struct state *state, const struct record_table *table, const char *file, char *ret_aside);
+bool record_set_aside(const struct state *state, const struct record_table *table, const char *file, const char *name,
+                      char *ret_aside);
 
 /* record_write() - replace a file, whole. name: what the record is of, for errors. */
 int record_write(const struct state *state, const struct record_table *table, const char *file, const char *name,

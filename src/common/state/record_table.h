@@ -50,6 +50,7 @@ struct record_table {
         const char *directory; /* of the state directory */
         int version;           /* the key "version", before all others */
         size_t size;           /* of the struct */
+        size_t name_offset;    /* in the struct, of the text that says what the record is of */
         const struct record_field *fields;
         bool (*is_sound)(const void *record); /* whether fields that were read make sense together */
         char variant; /* names that are the same before this character are of one record, with one lock; '\0': none */

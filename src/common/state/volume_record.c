@@ -144,6 +144,7 @@ static bool is_sound(const void *read_record)
 const struct record_table volume_record_table = { .directory = "volumes",
                                                   .version = 1,
                                                   .size = sizeof(struct volume_record),
+                                                  .name_offset = offsetof(struct volume_record, name),
                                                   .fields = fields,
                                                   .is_sound = is_sound,
                                                   .variant = '@' };
@@ -191,11 +192,12 @@ static int load_file(const struct state *state, const char *file, const char *na
         return 0;
 }
 
-static void set_file_aside(const struct state *state, const char *file)
+/* name: what it should be of, or NULL. */
+static void set_file_aside(const struct state *state, const char *file, const char *name)
 {
         char aside[STATE_ASIDE_SIZE];
 
-        if (record_set_aside(state, &volume_record_table, file, aside))
+        if (record_set_aside(state, &volume_record_table, file, name, aside))
                 log_say("the record %s is damaged, or not this volume's; it was renamed to %s", file, aside);
 }
 
@@ -207,7 +209,7 @@ static int read_file(const struct state *state, const char *file, const char *na
 
         if (r != -EBADMSG)
                 return r;
-        set_file_aside(state, file);
+        set_file_aside(state, file, name);
         return -ENOENT;
 }
 
@@ -389,7 +391,7 @@ static int pass_on(void *record, const char *file, void *argument, struct error 
                 (void)text_copy(read->file, sizeof read->file, file);
         r = walk->function(read, file, walk->argument, error);
         if (torn && walk->set_aside)
-                set_file_aside(walk->state, file);
+                set_file_aside(walk->state, file, /* name= */ NULL);
         return r;
 }
 
