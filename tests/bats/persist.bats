@@ -548,6 +548,26 @@ mount_image() {
         [[ $output == *$'\nflexgraft_mounts 1\n'* && $output == *'target="/data",type="bind",state="wanted"} 1'* ]]
 }
 
+@test "mount-remove by the id of a wish waits for a call that makes its mount, and takes nothing from it" {
+        local id
+        BUNDLE_STAGES='[]'
+        lives crun
+        mount_wish /data
+        again
+        helper volume-reconcile '{}'
+        assert_success
+        helper mount-list '{}'
+        id=$(jq -r '.mounts[] | select(.target == "/data").id' <<<"$json")
+        stopped_at renameat:2 "$(program mount-bind)" "$(wish /data '"readOnly": true')" # the wish is written, and the record is not
+        is "$(jq -c '[.mounts[].request.readOnly]' "$STATE_DIR"/wanted/*.json) $(compgen -G "$STATE_DIR/mounts/*.json")" '[true] '
+        meanwhile "$STATE_DIR/wanted/.lock" "$(program mount-remove)" "{\"id\": \"$id\"}"
+        resumed
+        wait_until 20 process_is_gone "$BACKGROUND_PID"
+        is "$(jq -r '.error.errno // .status' "$STOPPED" "$MEANWHILE" | paste -sd' ')" "Success EBUSY"
+        assert_wishes /data
+        is "$(listed_at /data)" "present true"
+}
+
 @test "a running container that only has the same name takes no wish away" {
         lives crun
         mount_wish /data

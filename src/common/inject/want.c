@@ -44,11 +44,16 @@ static int make_wish(const struct injection *injection, json_t **ret_wish, struc
         return *ret_wish == NULL ? fail(error, ENOMEM, "write record", request->target) : 0;
 }
 
+static int open_wishes(struct state *wishes, const char *state_dir, bool create, struct error *error)
+{
+        return wishes->dir_fd >= 0 ? 0 : wish_open(state_dir, create, wishes, error);
+}
+
 /* Puts an entry down; "nothing" is not put where nothing was ever wanted. */
 static int put(struct state *wishes, const char *state_dir, const char *identity, const char *target,
                const json_t *entry, struct wish_change *ret_change, struct error *error)
 {
-        int r = wishes->dir_fd >= 0 ? 0 : wish_open(state_dir, /* create= */ entry != NULL, wishes, error);
+        int r = open_wishes(wishes, state_dir, /* create= */ entry != NULL, error);
 
         if (r < 0)
                 return r == -ENOENT && entry == NULL ? 0 : r;
@@ -82,15 +87,19 @@ static int join(const struct injection *injection, struct error *error)
 int want_set(struct injection *injection, struct error *error)
 {
         const struct request *request = injection->request;
+        const char *identity = injection->container->identity;
+        struct state *wishes = &injection->session->wishes;
         cleanup_json json_t *wish = NULL;
         int r;
 
-        if (injection->container->identity[0] == '\0')
+        if (identity[0] == '\0')
                 return 0; /* nothing is ever wanted in it */
-        if (request->persist && (r = make_wish(injection, &wish, error)) < 0)
+        if (request->persist &&
+            ((r = make_wish(injection, &wish, error)) < 0 ||
+             (r = open_wishes(wishes, injection->session->state_dir, /* create= */ true, error)) < 0 ||
+             (r = wish_hold(wishes, identity, request->target, error)) < 0))
                 return r;
-        r = put(&injection->session->wishes, injection->session->state_dir, injection->container->identity,
-                request->target, wish, &injection->wish, error);
+        r = put(wishes, injection->session->state_dir, identity, request->target, wish, &injection->wish, error);
         return r < 0 ? r : join(injection, error);
 }
 
@@ -161,13 +170,17 @@ static int match_running(const struct mount_record *record, const char *id, void
                             "the container runs again, and it is mounted there with the id %s", id);
 }
 
-static int find_running(struct removal *removal, struct error *error)
+/* With the lock of the wish: a call that makes its mount has recorded that, or has not begun. */
+static int find_running(struct removal *removal, struct state *wishes, struct error *error)
 {
-        return removal->state.dir_fd < 0 ? 0 : mount_record_each(&removal->state, match_running, removal, error);
+        int r = wish_hold(wishes, removal->wanted_in, removal->wanted_at, error);
+
+        return r < 0 || removal->state.dir_fd < 0 ? r
+                                                  : mount_record_each(&removal->state, match_running, removal, error);
 }
 
 /* In a container that does not run, or is gone: every container's file is read. */
-static int find_by_name(struct removal *removal, const struct state *state, struct error *error)
+static int find_by_name(struct removal *removal, struct state *state, struct error *error)
 {
         struct search search = { .removal = removal };
         char name[CONTAINER_NAME_MAX];
@@ -182,7 +195,7 @@ static int find_by_name(struct removal *removal, const struct state *state, stru
                 return fail_because(error, ENOTUNIQ, OPERATION_FIND_RECORD,
                                     removal->request->id != NULL ? removal->request->id : removal->request->target,
                                     "it is wanted in several containers that are called so; mount-list has their ids");
-        return r == 0 && search.count == 1 ? find_running(removal, error) : r;
+        return r == 0 && search.count == 1 ? find_running(removal, state, error) : r;
 }
 
 /* By the container that runs, or by what the record of the mount says. */
@@ -216,7 +229,7 @@ static int find_in_container(struct removal *removal, struct state *state, struc
                                 take_note(removal, wanted.container, entry);
         if (removal->reachable || removal->wanted_in[0] == '\0')
                 return r;
-        r = find_running(removal, error);
+        r = find_running(removal, state, error);
         if (r == -EBUSY) /* what is left of an earlier run: the wish has its mount in this one */
                 removal->wanted_in[0] = '\0';
         return r == -EBUSY ? 0 : r;

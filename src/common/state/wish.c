@@ -211,6 +211,14 @@ int wish_put(struct state *state, const char *identity, const char *target, cons
         return r;
 }
 
+int wish_hold(struct state *state, const char *identity, const char *target, struct error *error)
+{
+        char id[WISH_ID_SIZE];
+
+        wish_id(identity, target, id);
+        return state_lock(state, hash_bytes(HASH_SEED, id, strlen(id)), error);
+}
+
 void wish_tidy(struct state *state, const char *key)
 {
         char file[FILE_SIZE];

@@ -69,6 +69,13 @@ struct wish_change {
 int wish_put(struct state *state, const char *identity, const char *target, const json_t *entry,
              struct wish_change *ret_change, struct error *error);
 
+/*
+ * wish_hold() - wait for the lock of what is wanted on a target, and hold it until the state is released. A call holds
+ * it from before it writes a wish until the mount has its record; a removal that knows no mount, and so has no lock of
+ * one, from before it looks for such records until the wish is taken back. After the locks of mounts.
+ */
+int wish_hold(struct state *state, const char *identity, const char *target, struct error *error);
+
 /* wish_tidy() - remove what a call left that was killed while it wrote a container's file; key: NULL: any. */
 void wish_tidy(struct state *state, const char *key);
 
