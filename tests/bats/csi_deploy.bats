@@ -221,16 +221,16 @@ teardown() {
 
 # ---- the package, whose units a node may have enabled
 
-# maintained SCRIPT ARG...: a script of flexgraft-csi's on a node whose /etc and /run are those of $BATS_TEST_TMPDIR; sets calls, what
-# systemctl was told.
+# maintained SCRIPT ARG...: a script of flexgraft-csi's on a node whose /etc, /run and /var/lib are those of $BATS_TEST_TMPDIR; sets calls,
+# what systemctl was told.
 maintained() {
-        mkdir -p "$BATS_TEST_TMPDIR"/{etc,run}/systemd/system "$BATS_TEST_TMPDIR/path"
+        mkdir -p "$BATS_TEST_TMPDIR"/{etc,run}/systemd/system "$BATS_TEST_TMPDIR/path" "$BATS_TEST_TMPDIR/var/lib"
         printf '#!/bin/sh\necho "$*" >>"%s"\n' "$BATS_TEST_TMPDIR/systemctl" >"$BATS_TEST_TMPDIR/path/systemctl"
         chmod +x "$BATS_TEST_TMPDIR/path/systemctl"
         ln -sf systemctl "$BATS_TEST_TMPDIR/path/deb-systemd-invoke" # which asks policy-rc.d first
         : >"$BATS_TEST_TMPDIR/systemctl"
         # shellcheck disable=SC2016 # expanded by that shell
-        PATH=$BATS_TEST_TMPDIR/path:$PATH unshare -m sh -ec 'mount --bind "$1/etc" /etc && mount --bind "$1/run" /run && shift && exec sh "$@"' sh \
+        PATH=$BATS_TEST_TMPDIR/path:$PATH unshare -m sh -ec 'cd "$1"; for dir in etc run var/lib; do mount --bind "$dir" "/$dir"; done; shift; exec sh "$@"' sh \
                 "$BATS_TEST_TMPDIR" "$FLEXGRAFT_REPO/debian/flexgraft-csi.$1" "${@:2}"
         calls=$(<"$BATS_TEST_TMPDIR/systemctl")
 }
@@ -245,6 +245,29 @@ stop flexgraft-csi.socket flexgraft-csi.service"
         is "$(ls "$wants")" other.socket
         maintained prerm upgrade 0.2.0
         is "$calls" ""
+}
+
+@test "the package says when it is removed that pods have volumes of its driver" {
+        local note=$BATS_TEST_TMPDIR/var/lib/kubelet/pods/uid/volumes/kubernetes.io~csi/pv/vol_data.json
+        local link=$BATS_TEST_TMPDIR/etc/systemd/system/sockets.target.wants/flexgraft-csi.socket
+        mkdir -p "${link%/*}"
+        ln -s /lib/systemd/system/flexgraft-csi.socket "$link"
+        run --separate-stderr maintained prerm remove
+        is "$status:$stderr" 0:
+        mkdir -p "${note%/*}"
+        ln -s /lib/systemd/system/flexgraft-csi.socket "$link"
+        echo '{"driverName":"other","volumeHandle":"csi.flexgraft.io"}' >"$note"
+        run --separate-stderr maintained prerm remove
+        is "$status:$stderr" 0:
+        echo '{"driverName":"csi.flexgraft.io","volumeHandle":"data"}' >"$note"
+        run --separate-stderr maintained prerm remove # a driver that something else runs
+        is "$status:$stderr" 0:
+        ln -s /lib/systemd/system/flexgraft-csi.socket "$link"
+        run --separate-stderr maintained prerm upgrade 0.2.0
+        is "$status:$stderr" 0:
+        run --separate-stderr maintained prerm remove
+        is "$status" 0
+        [[ $stderr == *"pods have volumes of csi.flexgraft.io"* ]]
 }
 
 @test "an upgrade of the package restarts the package's driver if it runs, and leaves its sockets alone" {

@@ -842,3 +842,25 @@ END
         is "$status:$stderr" "0:"
         holds "$NODE$DEFAULT/a~b" "$from"
 }
+
+# ---- the package
+
+# package_says WORD...: the prerm of the package flexgraft-flexvolume, as dpkg calls it, where kubelet looks in $PLUGINS.
+package_says() {
+        mkdir -p "$BATS_TEST_TMPDIR/path"
+        printf '#!/bin/sh\nexec %q --plugin-dir %q "$@"\n' "$INSTALL" "$PLUGINS" >"$BATS_TEST_TMPDIR/path/install-flexvolume"
+        chmod +x "$BATS_TEST_TMPDIR/path/install-flexvolume"
+        run --separate-stderr env PATH="$BATS_TEST_TMPDIR/path:$PATH" sh "$FLEXGRAFT_REPO/debian/flexgraft-flexvolume.prerm" "$@"
+        is "$status:$output" 0:
+}
+
+@test "the package says when it is removed that kubelet keeps the driver, and is removed" {
+        package_says remove
+        is "$stderr" ""
+        installed --from "$FIRST" --name a~b
+        package_says upgrade 0.2.0
+        is "$stderr" ""
+        package_says remove
+        [[ $stderr == *"$PLUGINS"*"install-flexvolume --uninstall"* ]]
+        holds "$PLUGINS/a~b" "$FIRST"
+}

@@ -378,3 +378,32 @@ write_metrics() {
         run -0 env PATH="$FLEXGRAFT_BIN:$PATH" "$FLEXGRAFT_REPO/scripts/flexgraft-metrics" --version
         is "$output" "flexgraft-metrics$("$FLEXGRAFT_BIN/mount-list" --version | sed 's/^mount-list//')"
 }
+
+# ---- the package, which tells by the metrics what it leaves
+
+# package_says WORD...: the prerm of the package flexgraft, as dpkg calls it.
+package_says() {
+        run --separate-stderr env PATH="$FLEXGRAFT_BIN:$PATH" sh "$FLEXGRAFT_REPO/debian/flexgraft.prerm" "$@"
+        is "$status:$output" 0:
+        said=$stderr
+}
+
+@test "the package says when it is removed what is mounted still, and is removed" {
+        package_says remove
+        is "$said" ''
+        make_dir "$KUBELET/pods/pod-1/volumes/$DRIVER_NAME"
+        call mount "$(pod_dir cache)" "$(spec cache type=tmpfs size=8Mi)"
+        succeeded
+        start_container crun
+        helper mount-tmpfs "{\"container\": $CONTAINER_PID, \"target\": \"/cache\", \"size\": \"8m\"}"
+        assert_success
+        package_says remove
+        [[ $said == *"volumes on 1 directories, and 1 mounts in containers"* ]]
+        package_says upgrade 0.2.0
+        is "$said" ''
+        stop_container
+        call unmount "$(pod_dir cache)"
+        succeeded
+        package_says remove
+        is "$said" ''
+}
