@@ -122,7 +122,7 @@ ssize_t answer_send(int fd, struct iovec *parts, int count, void *ignored)
                 extend_open(parts, count, backing);
         kept = keep_answer(parts, count);
         /* the kernel copies from each page of each part by itself: the record is in one page. The raw call, as in
-         * session.c: write() is a point of cancellation */
+         * threads.c: write() is a point of cancellation */
         length = kept > 0 ? syscall(SYS_write, fd, shared->answers[request_slot()], (size_t)kept)
                           : writev(fd, parts, count);
         if (length < 0 && errno != ENOENT) { /* the kernel refuses it, and the caller would wait forever */

@@ -36,7 +36,7 @@ static void *close_released(void *ignored)
         for (int i = 0; i < released.count; i++)
                 descriptor_end(released.fds[i]);
         waiters_retry();
-        (void)poll(NULL, 0, -1); /* no thread ends: session_rest() */
+        (void)poll(NULL, 0, -1); /* no thread ends: threads_rest() */
         return NULL;
 }
 

@@ -41,6 +41,7 @@
 #include "session.h"
 #include "shared.h"
 #include "split.h"
+#include "threads.h"
 
 #define LOOK_MS 2000    /* how often the keeper checks whether the container is ending */
 #define LOOKS_ENDING 60 /* so many times: a server may have much to write */
@@ -107,11 +108,11 @@ static void *watch_keeper(void *ignored)
                 if (poll(keeper, 2, shared->network ? 1000 : -1) <= 0)
                         interrupts_look();
                 else if (keeper[0].revents != 0) {
-                        session_rest(make_keeper);
+                        threads_rest(make_keeper);
                         if (shared->keeper_pidfd == keeper[0].fd) /* there is none yet */
                                 (void)poll(NULL, 0, SOON_MS);
                 } else if (heir_wants_leave())
-                        session_rest(leave);
+                        threads_rest(leave);
         }
         return NULL;
 }
@@ -123,13 +124,15 @@ static _Noreturn void serve(void)
         int r;
 
         be_called("remap-daemon");
-        r = session_begin();
+        r = threads_begin();
+        if (r == 0)
+                r = session_begin(ready);
         if (r == 0)
                 heir_say_serves();
         if (r == 0)
                 r = -pthread_create(&thread, NULL, watch_keeper, NULL);
         if (r == 0)
-                r = session_serve(ready);
+                r = threads_serve();
         if (r < 0)
                 report((char)-r);
         _exit(r < 0 ? EXIT_FAILURE : EXIT_SUCCESS);

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#define SMALL ((size_t)32 * 1024)
+
 static uint64_t given_up[THREADS_MAX]; /* the last such request of each slot */
 static int slots;                      /* those that were used */
 static __thread int own_slot = -1;
@@ -31,6 +33,30 @@ int request_slots(void)
 int request_slot(void)
 {
         return own_slot;
+}
+
+size_t request_length(const struct fuse_in_header *header)
+{
+        const struct fuse_read_in *reading = (const void *)(header + 1);
+
+        return header->opcode == FUSE_READ ? reading->size : header->len;
+}
+
+bool request_takes_long(const struct fuse_in_header *header)
+{
+        switch (header->opcode) {
+        case FUSE_READ:
+        case FUSE_WRITE:
+                return shared->network || request_length(header) > SMALL;
+        case FUSE_FSYNC:
+        case FUSE_FSYNCDIR:
+        case FUSE_FALLOCATE:
+        case FUSE_COPY_FILE_RANGE:
+        case FUSE_LSEEK:
+                return true;
+        default:
+                return shared->network;
+        }
 }
 
 void request_start(struct fuse_in_header *header)

@@ -10,6 +10,7 @@
 
 #include <linux/fuse.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "caller_ids.h"
 #include "shared.h"
@@ -25,6 +26,15 @@ int request_slots(void);
 
 /* request_slot() - the slot of this thread, -1: none. */
 int request_slot(void);
+
+/* request_length() - of what is read or written. */
+size_t request_length(const struct fuse_in_header *header);
+
+/*
+ * request_takes_long() - whether another thread is woken to read meanwhile. For other requests watch_listener() of threads.c
+ * does that when needed: a wakeup costs more than a small file's content.
+ */
+bool request_takes_long(const struct fuse_in_header *header);
 
 /* request_start(), request_finish() - this thread answers that request; it has answered it. */
 void request_start(struct fuse_in_header *header);

@@ -10,9 +10,10 @@
 
 #include <limits.h>
 #include <linux/fuse.h>
+#include <poll.h>
 #include <sys/socket.h>
 
-#include "remap/session.c" /* its threads but that of caches.c are left out: its process() is given the requests here */
+#include "remap/session.c" /* without threads.c: session_process() is given the requests here */
 
 #define KNOWN_MAX 64
 #define OPEN_MAX 32
@@ -296,7 +297,7 @@ static int send_request(bool answered, bool may_wait, uint32_t asked)
         const struct fuse_in_header sent = *out;
         struct fuse_out_header *answer;
 
-        process(out, out->len);
+        session_process(out, out->len);
         if (!answered)
                 return 0;
         while (!receive_answer(sent.unique, MSG_DONTWAIT, &answer)) {

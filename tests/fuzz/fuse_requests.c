@@ -331,7 +331,7 @@ static void begin_daemon(void)
         struct fuse_args arguments = FUSE_ARGS_INIT(1, words);
 
         share_memory();
-        threads.report = report_nothing;
+        report = report_nothing;
         shared->daemon_pidfd = shared->keeper_pidfd = -1;
         shared->users = shared->groups =
                 (struct id_map){ .count = 1, .ranges = { { .inside = 0, .outside = 0, .count = 65536 } } };
@@ -343,9 +343,9 @@ static void begin_daemon(void)
                 shared->uses[fd] = fcntl(fd, F_GETFD) >= 0 ? USE_NODE : USE_NONE;
         interrupts_begin();
         fuzz_check(nodes_begin() == 0 && fcntl(root_fd, F_GETFD) >= 0);
-        threads.session = fuse_session_new(&arguments, &operations, sizeof operations, NULL);
+        session = fuse_session_new(&arguments, &operations, sizeof operations, NULL);
         fuse_opt_free_args(&arguments);
-        fuzz_check(threads.session != NULL && fuse_session_custom_io(threads.session, &io, FD_FUSE) == 0);
+        fuzz_check(session != NULL && fuse_session_custom_io(session, &io, FD_FUSE) == 0);
 }
 
 static void begin_once(void)
@@ -425,7 +425,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fuzz_check(shared->open_descriptors == 0);
         for (uint32_t i = FUSE_ROOT_ID + 1; i < shared->nodes_high; i++)
                 fuzz_check(!shared->nodes[i].used);
-        fuse_session_destroy(threads.session);
+        fuse_session_destroy(session);
         fuzz_check(dup2(FD_LOCK, FD_FUSE) == FD_FUSE); /* which that closed */
         fuzz_check(caller_become(0, 0) == 0);
         caller_umask(022);
