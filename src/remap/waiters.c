@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <linux/fuse.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -14,12 +15,15 @@
 #include "request.h"
 
 #define SPARE_SLOTS (WAITERS_MAX / 4) /* not for those that wait: for those that are about to be answered */
+#define BLOCKED_MAX (THREADS_MAX / 4) /* threads that may wait for a slot, which others end the use of */
+#define SLOT_MS 10
 #define AGAIN_MS 100 /* interval of retries: locks released on the node or by other clients are not reported here */
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct waiter *waiting;     /* for a lock */
 static struct waiter *granted;     /* it has its lock */
+static int blocked;                /* threads that wait for a slot */
 static __thread int repeated = -1; /* the slot whose request this thread repeats; -1: none, or a waiter has it */
 
 static bool among(const struct waiter *list, int fd)
@@ -174,6 +178,7 @@ int waiters_begin(void)
         mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
         changed = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
         waiting = granted = NULL;
+        blocked = 0;
         return -pthread_create(&thread, NULL, retry, NULL);
 }
 
@@ -235,6 +240,24 @@ static int take_slot(void)
         return taken;
 }
 
+/*
+ * With the mutex held, but not all the time. An unlock, which nobody expects to fail: while no slot is free its request stays
+ * in this thread's buffer, and the next daemon finds it there. Returns -1 where too many threads wait already.
+ */
+static int wait_for_slot(void)
+{
+        int slot;
+
+        while ((slot = take_slot()) < 0 && blocked < BLOCKED_MAX && request_current()->len <= WAITER_SIZE) {
+                blocked++;
+                (void)pthread_mutex_unlock(&mutex);
+                (void)poll(NULL, 0, SLOT_MS);
+                (void)pthread_mutex_lock(&mutex);
+                blocked--;
+        }
+        return slot;
+}
+
 struct waiter *waiters_make(fuse_req_t request, fuse_ino_t node, int fd, int operation, const struct flock *lock,
                             bool waits)
 {
@@ -251,10 +274,13 @@ struct waiter *waiters_make(fuse_req_t request, fuse_ino_t node, int fd, int ope
         if (waits)
                 waiter->by = descriptors_opener(context->pid, context->uid);
         (void)pthread_mutex_lock(&mutex);
-        if (!waits || request_replayed() || may_wait(waiter))
+        if (unlocks)
+                waiter->slot = wait_for_slot();
+        else if (!waits || request_replayed() || may_wait(waiter))
                 waiter->slot = take_slot();
         (void)pthread_mutex_unlock(&mutex);
-        if (waiter->slot >= 0 || unlocks) /* which is sooner lost than done before mapped pages are written */
+        /* a kill may lose an unlock without a slot: sooner that than done before mapped pages are written */
+        if (waiter->slot >= 0 || unlocks)
                 return waiter;
         free(waiter);
         return NULL;

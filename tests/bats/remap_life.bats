@@ -323,6 +323,11 @@ is_asked() {
         (($(<"$ASKED") >= $1))
 }
 
+# has_requests COUNT: so many of the container's are not answered, of which `requests` tells.
+has_requests() {
+        (($(<"$requests") == $1))
+}
+
 there_are() {
         [[ $(pgrep -cx "$1") == "$2" ]]
 }
@@ -358,6 +363,43 @@ os.write(os.open("/ext4/file", os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o444), b"tex
         SEEN=(getfattr --absolute-names -n user.some "$BATS_TEST_TMPDIR/ext4/file")
         killed_after setxattr /usr/bin/python3 -c 'import os
 os.setxattr("/ext4/file", "user.some", b"thing", os.XATTR_CREATE)'
+}
+
+@test "an unlock that finds as many others under way as a daemon remembers is not lost when that is killed" {
+        local requests
+        serve_a_server
+        echo text >"$BATS_TEST_TMPDIR/tmpfs/file"
+        chmod 0666 "$BATS_TEST_TMPDIR/tmpfs/file"
+        install -m 0666 /dev/null "$BATS_TEST_TMPDIR/tmpfs/other"
+        requests=$BATS_TEST_TMPDIR/connections/$(in_container stat -c %d /data)/waiting
+        talk /usr/bin/python3 -u -c 'import fcntl, os, threading
+def begin(*call): threading.Thread(target=call[0], args=call[1:]).start()
+threading.stack_size(65536)
+file, other = os.open("/data/file", os.O_RDWR), os.open("/data/other", os.O_RDWR)
+fcntl.lockf(other, fcntl.LOCK_EX)
+print("ready")
+input()
+begin(os.pwrite, file, b"data", 0)
+input()
+for _ in range(4096): begin(fcntl.flock, file, fcntl.LOCK_UN)
+input()
+fcntl.lockf(other, fcntl.LOCK_UN)
+print("unlocked")
+input()'
+        kill -STOP "$SERVER" # so the page that is written next stays locked, and each unlock waits until it can be dropped
+        tell write
+        wait_until 10 is_asked 1
+        tell unlock
+        wait_until 60 has_requests 4097
+        tell unlock
+        wait_until 60 has_requests 4098
+        sleep 1 # most often the daemon has read all of them by then
+        kill_daemon
+        kill -CONT "$SERVER"
+        answer unlocked
+        is_free_on_the_node posix "$BATS_TEST_TMPDIR/behind/other"
+        tell end
+        wait_until 10 has_ended python3
 }
 
 @test "processes that a server does not answer end when they are killed, also when all threads of the daemon wait for it" {
