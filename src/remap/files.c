@@ -65,6 +65,10 @@ static void adopt_file(struct node *node, int fd, const struct stat *st, struct 
         /* a change that a server counts need not show in its times; its filesystem here has a page cache, too. For a
          * file that is passed through the kernel refuses this flag (EIO) */
         file->keep_cache = backing == 0 && (shared->alone || (!shared->network && is_as_seen(node, st)));
+        /* else the kernel asks for the pieces of a large write all at once, and they are appended in any order. Before Linux 6.7
+         * it keeps pages that are old then, until attributes tell, which it does not ask for where it is alone */
+        file->direct_io =
+                backing == 0 && !shared->alone && (file->flags & (O_APPEND | O_DIRECT)) == (O_APPEND | O_DIRECT);
         request_pass_through(backing);
 }
 

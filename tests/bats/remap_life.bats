@@ -402,6 +402,18 @@ input()'
         wait_until 10 has_ended python3
 }
 
+@test "a large piece that is appended without the page cache is whole and in order" {
+        serve_a_server
+        install -m 0666 /dev/null "$BATS_TEST_TMPDIR/tmpfs/file"
+        dd of="$BATS_TEST_TMPDIR/tmpfs/file" oflag=direct count=0 status=none 2>/dev/null || skip "a tmpfs has no O_DIRECT here (Linux 6.6)"
+        in_container python3 -c 'import mmap, os
+fd = os.open("/data/file", os.O_WRONLY | os.O_APPEND | os.O_DIRECT)
+piece = mmap.mmap(-1, 8 << 20)
+for i in range(8): piece[i << 20:(i + 1) << 20] = bytes([65 + i]) * (1 << 20)
+for _ in range(4): assert os.write(fd, piece) == 8 << 20'
+        is "$(fold -w 1048576 "$BATS_TEST_TMPDIR/tmpfs/file" | cut -c1 | tr -d '\n')" ABCDEFGHABCDEFGHABCDEFGHABCDEFGH
+}
+
 @test "processes that a server does not answer end when they are killed, also when all threads of the daemon wait for it" {
         serve_a_server
         kill -STOP "$SERVER"
