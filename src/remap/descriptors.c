@@ -115,6 +115,17 @@ int descriptors_check(pid_t thread, uid_t uid)
         return of_process[opener.process % PIDS] < left && of_user[opener.user % USERS] / OF_USER < left ? 0 : -EMFILE;
 }
 
+int64_t descriptor_position(int fd)
+{
+        return (uint32_t)fd < DESCRIPTORS_MAX ? shared->positions[fd] : -1;
+}
+
+void descriptor_set_position(int fd, int64_t position)
+{
+        if ((uint32_t)fd < DESCRIPTORS_MAX)
+                shared->positions[fd] = position;
+}
+
 void descriptor_end(int fd)
 {
         descriptor_use(fd, USE_NONE);

@@ -8,6 +8,7 @@
 #ifndef FLEXGRAFT_REMAP_DESCRIPTORS_H
 #define FLEXGRAFT_REMAP_DESCRIPTORS_H
 
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "shared.h"
@@ -38,6 +39,13 @@ struct opener descriptors_opener(pid_t thread, uid_t uid);
 
 /* descriptor_use() - record the purpose of a descriptor. Those without one are descriptors_find_unknown()'s. */
 void descriptor_use(int fd, enum descriptor_use use);
+
+/*
+ * descriptor_position(), descriptor_set_position() - a place in an open file or directory that the next daemon may need; -1:
+ * unknown.
+ */
+int64_t descriptor_position(int fd);
+void descriptor_set_position(int fd, int64_t position);
 
 /* descriptor_end() - close it, and record that. */
 void descriptor_end(int fd);

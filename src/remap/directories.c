@@ -18,18 +18,6 @@
 #define ENTRY_MAX 280   /* of getdents64(2), with the longest name of most filesystems */
 #define ENTRY_LONG 1100 /* and of FUSE, and of others that count characters */
 
-/* The offset at which the next getdents64() of a directory continues; -1: unknown. */
-static int64_t position_of(int fd)
-{
-        return (uint32_t)fd < DESCRIPTORS_MAX ? shared->positions[fd] : -1;
-}
-
-static void set_position(int fd, int64_t position)
-{
-        if ((uint32_t)fd < DESCRIPTORS_MAX)
-                shared->positions[fd] = position;
-}
-
 void directories_open(fuse_req_t request, fuse_ino_t number, struct fuse_file_info *file)
 {
         cleanup_node_fd struct node_fd fd = NO_FD;
@@ -48,7 +36,7 @@ void directories_open(fuse_req_t request, fuse_ino_t number, struct fuse_file_in
         file->fh = (uint64_t)opened;
         file->cache_readdir = file->keep_cache = shared->alone;
         descriptor_use(opened, USE_OPEN);
-        set_position(opened, 0);
+        descriptor_set_position(opened, 0);
         if (fuse_reply_open(request, file) < 0)
                 descriptor_end(opened);
 }
@@ -129,10 +117,10 @@ static void read_directory(fuse_req_t request, const struct node *node, size_t s
         list.space = size;
         /* at the beginning, as btrfs lists what was there then. Else only when needed: before Linux 6.6 an offset on tmpfs is
          * a count, which is wrong after a removal */
-        if (r == 0 && (offset == 0 || request_replayed() || offset != position_of(list.directory_fd)) &&
+        if (r == 0 && (offset == 0 || request_replayed() || offset != descriptor_position(list.directory_fd)) &&
             lseek(list.directory_fd, offset, SEEK_SET) < 0)
                 r = -errno;
-        set_position(list.directory_fd, -1); /* unknown until this is answered: the daemon may be killed */
+        descriptor_set_position(list.directory_fd, -1); /* unknown until this is answered: the daemon may be killed */
         while (r == 0 && fits && !request_given_up() && list.space / times >= ENTRY_MAX) {
                 ssize_t n = getdents64(list.directory_fd, entries, list.space / times);
 
@@ -155,7 +143,7 @@ static void read_directory(fuse_req_t request, const struct node *node, size_t s
                 return;
         }
         if (!request_given_up()) /* else the number may be another file's */
-                set_position(list.directory_fd, position);
+                descriptor_set_position(list.directory_fd, position);
         if (fuse_reply_buf(request, answer, size - list.space) < 0 && plus)
                 forget_entries(answer, size - list.space);
 }

@@ -4,10 +4,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "append.h"
 #include "caches.h"
 #include "descriptors.h"
 #include "locks.h"
@@ -276,13 +276,11 @@ void files_write(fuse_req_t request, fuse_ino_t number, const char *data, size_t
                 operation_reply_error(request, r);
                 return;
         }
-        /* the file may be longer than the container's kernel knows: others append, too */
         if ((file->flags & O_APPEND) != 0) {
-                const struct iovec part = { .iov_base = (void *)data, .iov_len = size };
-
-                n = pwritev2((int)file->fh, &part, 1, offset, RWF_APPEND);
-        } else
-                n = pwrite((int)file->fh, data, size, offset);
+                append(request, (int)file->fh, data, size);
+                return;
+        }
+        n = pwrite((int)file->fh, data, size, offset);
         if (n < 0)
                 operation_reply_error(request, -errno);
         else

@@ -10,6 +10,7 @@ static int slots;                      /* those that were used */
 static __thread int own_slot = -1;
 static __thread struct fuse_in_header *current; /* NULL: none */
 static __thread bool replaying;
+static __thread bool changed_before; /* by an earlier daemon */
 static __thread int backing_id;
 static __thread const struct caller_ids *asker; /* NULL: nothing is known of it */
 
@@ -62,6 +63,7 @@ bool request_takes_long(const struct fuse_in_header *header)
 void request_start(struct fuse_in_header *header)
 {
         current = header;
+        changed_before = replaying && own_slot >= 0 && shared->changing[own_slot];
 }
 
 void request_finish(void)
@@ -98,13 +100,13 @@ bool request_replayed(void)
 
 void request_changes(void)
 {
-        if (own_slot >= 0 && !replaying)
+        if (own_slot >= 0)
                 shared->changing[own_slot] = true;
 }
 
 bool request_may_have_changed(void)
 {
-        return replaying && own_slot >= 0 && shared->changing[own_slot];
+        return changed_before;
 }
 
 bool request_keep(uint8_t ret_copy[WAITER_SIZE])

@@ -148,7 +148,8 @@ struct shared {
         uint32_t descriptors;          /* the limit, RLIMIT_NOFILE */
         uint8_t uses[DESCRIPTORS_MAX]; /* enum descriptor_use */
         struct opener openers[DESCRIPTORS_MAX];
-        int64_t positions[DESCRIPTORS_MAX]; /* of open directories: where the next entries are */
+        /* of an open directory: where the next entries are; of a file: its size before the last append */
+        int64_t positions[DESCRIPTORS_MAX];
         struct lock_owner owners[OWNERS_MAX];
         uint8_t waiters[WAITERS_MAX][WAITER_SIZE]; /* requests waiting for a lock, or their answers; length 0: free */
         uint32_t buckets[1 << BUCKET_BITS_MAX];

@@ -219,6 +219,15 @@ is_in_fcntl() {
         [[ $(cut -d' ' -f1,3 "/proc/$1/syscall" 2>/dev/null) == "72 $2" ]]
 }
 
+# trace_keeper OPTION...: strace follows it, and each daemon that it starts from now on, until trace_ends.
+trace_keeper() {
+        the_remap_process remap-keeper
+        strace -f -p "$REPLY" "$@" -o /dev/null 2>"$BATS_TEST_TMPDIR/strace" 3>&- &
+        TRACER=$!
+        bed_pids+=("$TRACER")
+        wait_until 10 grep -qs attached "$BATS_TEST_TMPDIR/strace"
+}
+
 # repeats_a_lock: whether the daemon is about to, as one of the first things that it does.
 repeats_a_lock() {
         the_remap_process remap-daemon >/dev/null && is_in_fcntl "$REPLY" 0x25 # F_OFD_SETLK
@@ -230,11 +239,7 @@ repeats_a_lock() {
         wait_until 10 pgrep -P "$WAITER"
         wait_until 10 is_in_fcntl "$(pgrep -P "$WAITER")" 0x7 # F_SETLKW
         in_container test -s /ext4/file || : # the daemon has read that by now
-        the_remap_process remap-keeper
-        strace -f -p "$REPLY" -e trace=fcntl -e inject=fcntl:delay_enter=3000000 -o /dev/null 2>"$BATS_TEST_TMPDIR/strace" 3>&- &
-        TRACER=$!
-        bed_pids+=("$TRACER")
-        wait_until 10 grep -qs attached "$BATS_TEST_TMPDIR/strace"
+        trace_keeper -e trace=fcntl -e inject=fcntl:delay_enter=3000000
         kill_daemon
         wait_until 10 repeats_a_lock
         kill_daemon
@@ -412,6 +417,45 @@ piece = mmap.mmap(-1, 8 << 20)
 for i in range(8): piece[i << 20:(i + 1) << 20] = bytes([65 + i]) * (1 << 20)
 for _ in range(4): assert os.write(fd, piece) == 8 << 20'
         is "$(fold -w 1048576 "$BATS_TEST_TMPDIR/tmpfs/file" | cut -c1 | tr -d '\n')" ABCDEFGHABCDEFGHABCDEFGHABCDEFGH
+}
+
+# appended: the daemon has, and then the node does, too.
+appended() {
+        [[ -s $BATS_TEST_TMPDIR/tmpfs/file ]] && echo other >>"$BATS_TEST_TMPDIR/behind/file"
+}
+
+@test "a daemon that is killed when it has just appended to a file has done so once, also when others append" {
+        serve_a_server
+        install -m 0666 /dev/null "$BATS_TEST_TMPDIR/tmpfs/file"
+        SEEN=(appended)
+        killed_after pwritev2 /usr/bin/python3 -c 'import os
+os.write(os.open("/data/file", os.O_WRONLY | os.O_APPEND), b"line\n")'
+        is "$(<"$BATS_TEST_TMPDIR/tmpfs/file")" "line
+other"
+}
+
+# is_in_lseek: a thread of the daemon is.
+is_in_lseek() {
+        cat "/proc/$1/task"/*/syscall 2>/dev/null | grep -q '^8 '
+}
+
+@test "what the second of two killed daemons has appended the third does not append again" {
+        local first
+        serve_a_server
+        install -m 0666 /dev/null "$BATS_TEST_TMPDIR/tmpfs/file"
+        trace_daemon -e trace=lseek -e inject=lseek:delay_enter=3000000
+        first=$TRACER
+        trace_keeper -e trace=pwritev2 -e inject=pwritev2:delay_exit=3000000
+        background as_user 1000 sh -c 'echo line >>/data/file'
+        the_remap_process remap-daemon
+        wait_until 10 is_in_lseek "$REPLY" # before it appends
+        kill_daemon
+        wait "$first" || :
+        wait_until 10 test -s "$BATS_TEST_TMPDIR/tmpfs/file"
+        kill_daemon
+        wait "$BACKGROUND_PID"
+        trace_ends
+        is "$(<"$BATS_TEST_TMPDIR/tmpfs/file")" line
 }
 
 @test "processes that a server does not answer end when they are killed, also when all threads of the daemon wait for it" {
