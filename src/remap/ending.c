@@ -13,8 +13,10 @@
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "descriptors.h"
 #include "mount/dead_server.h"
 #include "shared.h"
 #include "split.h"
@@ -108,10 +110,24 @@ bool ending_forces(void)
         return runs(shared->force_pidfd);
 }
 
+/* The last one has ended, as it does where the mount may not be forced: nothing is left of it but its number. */
+static void end_forcer(void)
+{
+        siginfo_t end;
+
+        if (shared->force_pidfd < 0)
+                return;
+        /* fails for an earlier keeper's child */
+        (void)waitid(P_PIDFD, (id_t)shared->force_pidfd, &end, WEXITED | WNOHANG);
+        descriptor_end(shared->force_pidfd);
+        shared->force_pidfd = -1;
+}
+
 void ending_force(void)
 {
         if (!shared->nfs || ending_forces())
                 return;
+        end_forcer();
         if (split(&shared->force_pidfd) == 0)
                 force();
         keep_descriptor(shared->force_pidfd);

@@ -71,6 +71,23 @@ write_to_the_dead() {
         nothing_left_in 40
 }
 
+@test "while a container ends that waits for a dead server, which is not forced as the node has it mounted, too, no processes pile up" {
+        start_client plain
+        join_node
+        mkdir "$BATS_TEST_TMPDIR/nfs"
+        mount -t nfs -o vers=4.2 "$NFS_ADDRESS:$EXPORT" "$BATS_TEST_TMPDIR/nfs"
+        SOURCE=$BATS_TEST_TMPDIR/nfs
+        helper mount-bind "$(bind_request /data '"ids": "remap"')"
+        assert_success
+        write_to_the_dead
+        kill -KILL "$CONTAINER_PID"
+        wait_until 30 pgrep -x remap-forcer
+        sleep 10 # the keeper looks five times meanwhile
+        (($(pgrep -cx remap-forcer) <= 1)) || show_processes remap
+        thaw_server
+        nothing_left_in 60
+}
+
 @test "after a removal by force, with data unwritten to a dead server, nothing is left soon when the writers are killed" {
         start_client plain
         mount_nfs
