@@ -78,16 +78,28 @@ static bool is_alone_and_passed(const struct node *node)
         return shared->alone && node->backing > 0;
 }
 
-static void end_file(struct node *node, const struct fuse_file_info *file)
+static bool is_executable(const struct stat *st)
+{
+        return (st->st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)) != 0;
+}
+
+/* Whether the kernel does not know what was written after files_flush(): to mapped pages, or by a call that was under way. */
+static bool was_written_since(struct node *node, int fd)
 {
         struct stat st;
 
-        if (is_for_writing(file))
+        if (fstat(fd, &st) < 0)
+                return false;
+        return is_executable(&st) || (is_alone_and_passed(node) && caches_note(node, &st));
+}
+
+static void end_file(struct node *node, const struct fuse_file_info *file)
+{
+        if (is_for_writing(file)) {
                 caches_end_writing(node);
-        /* to pages that stayed mapped when the file was closed */
-        if (is_for_writing(file) && is_alone_and_passed(node) && fstat((int)file->fh, &st) == 0 &&
-            caches_note(node, &st))
-                caches_drop_attributes(node);
+                if (was_written_since(node, (int)file->fh))
+                        caches_drop_attributes(node);
+        }
         passthrough_close(node, (int)file->fh);
 }
 
@@ -298,7 +310,7 @@ static void tell_written(struct node *node, int fd)
 
         if ((fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY || fstat(fd, &st) < 0)
                 return;
-        if (is_alone_and_passed(node) || (st.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)) != 0)
+        if (is_alone_and_passed(node) || is_executable(&st))
                 caches_drop_attributes(node);
         if (is_alone_and_passed(node))
                 (void)caches_note(node, &st);

@@ -107,6 +107,37 @@ os.execve(program, ["id", "-u"], {})' "/$cache/program")" 1000 "$cache"
         done
 }
 
+# has_no_set_id PROGRAM
+has_no_set_id() {
+        [[ $(as_user 1000 "$1" -u) == 1000 ]]
+}
+
+@test "a program that another user overwrites while closing it loses its set-id bits, too" {
+        only_remap
+        local dir=$BATS_TEST_TMPDIR/tmpfs
+        make_source tmpfs
+        mkdir "$dir"/{lower,upper,work,merged}
+        mount -t overlay -o "lowerdir=$dir/lower,upperdir=$dir/upper,workdir=$dir/work" overlay "$dir/merged" # so there is no passthrough
+        install -m 4777 /usr/bin/id "$dir/merged/program"
+        remap_container
+        remap_mount "$dir/merged" /data '"cache": "always", "options": ["suid"]'
+        is "$(as_user 1000 /data/program -u)" 0
+        as_user 1000 /usr/bin/python3 -c 'import os, threading
+program = os.open("/data/program", os.O_WRONLY)
+read_end, write_end = os.pipe()
+def fill(): os.splice(read_end, program, 4)
+thread = threading.Thread(target=fill)
+thread.start()
+while not open(f"/proc/self/task/{thread.native_id}/syscall").read().startswith("275 "): pass # splice(2)
+os.close(program)
+os.access("/data/program", os.X_OK) # so the kernel knows the bits again
+os.write(write_end, b"\x7fELF")
+thread.join()'
+        is "$(stat -c %a "$dir/merged/program")" 777
+        wait_until 30 has_no_set_id /data/program
+        umount -l "$dir/merged"
+}
+
 # bats test_tags=kernel
 @test "file operations give what they give without a cache: ext4" {
         always
