@@ -160,15 +160,13 @@ void xattrs_list(fuse_req_t request, fuse_ino_t number, size_t size)
                 n = ATTEMPT(request, listxattr(operation_path(fd.fd).text, names, XATTR_MAX));
                 n = n < 0 ? -errno : n;
         }
-        for (ssize_t i = 0; i < n; i += (ssize_t)strlen(names + i) + 1)
-                if (passes(names + i)) {
-                        size_t length = strlen(names + i) + 1;
-
-                        (void)memmove(names + kept, names + i, length);
-                        if (kept != (size_t)i)
-                                names[i + (ssize_t)length - 1] = '\0';
-                        kept += length;
-                }
+        for (size_t i = 0, length = 0; n > 0 && i < (size_t)n; i += length) {
+                length = strlen(names + i) + 1;
+                if (!passes(names + i))
+                        continue;
+                (void)memmove(names + kept, names + i, length);
+                kept += length;
+        }
         reply_xattr(request, n < 0 ? n : (ssize_t)kept, size, names);
 }
 

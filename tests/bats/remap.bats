@@ -192,6 +192,17 @@ teardown() {
         check xattr
 }
 
+# bats test_tags=kernel,kernel_too
+@test "a list of extended attributes has the names that are shown, and no piece of one" {
+        only_remap
+        remap_bed ext4
+        touch "$BATS_TEST_TMPDIR/ext4/file"
+        setfattr -n trusted.x "$BATS_TEST_TMPDIR/ext4/file"
+        setfattr -n user.user.abcd "$BATS_TEST_TMPDIR/ext4/file"
+        is "$(in_container python3 -c 'import os
+print(sorted(os.listxattr("/ext4/file")))')" "['user.user.abcd']"
+}
+
 @test "fallocate does what the filesystem below does, or says EOPNOTSUPP" {
         remap_bed
         check fallocate
