@@ -143,6 +143,19 @@ static bool was_left(int directory_fd, const char *name)
                S_ISCHR(st.st_mode) && st.st_rdev == 0;
 }
 
+/* Whether an earlier daemon has exchanged the names already; else record which file that is which has the first. */
+static bool was_exchanged(int directory_fd, const char *name)
+{
+        struct stat st;
+
+        if (fstatat(directory_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                return false; /* as the exchange will */
+        if (request_noted_another(&st))
+                return true;
+        request_note_file(&st);
+        return false;
+}
+
 void names_rename(fuse_req_t request, fuse_ino_t parent, const char *name, fuse_ino_t new_parent, const char *new_name,
                   unsigned flags)
 {
@@ -153,7 +166,8 @@ void names_rename(fuse_req_t request, fuse_ino_t parent, const char *name, fuse_
 
         if (r == 0)
                 r = operation_begin(request, new_parent, &node, &to);
-        if (r == 0 && (flags & RENAME_WHITEOUT) != 0 && was_left(from.fd, name)) {
+        if (r == 0 && (((flags & RENAME_WHITEOUT) != 0 && was_left(from.fd, name)) ||
+                       ((flags & RENAME_EXCHANGE) != 0 && was_exchanged(from.fd, name)))) {
                 operation_reply_error(request, 0);
                 return;
         }

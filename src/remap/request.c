@@ -5,6 +5,13 @@
 
 #define SMALL ((size_t)32 * 1024)
 
+/* At the end of the place for the answer, which that of such a request does not reach. */
+struct note {
+        uint64_t unique; /* of the request that it is of */
+        uint64_t device;
+        uint64_t inode;
+};
+
 static uint64_t given_up[THREADS_MAX]; /* the last such request of each slot */
 static int slots;                      /* those that were used */
 static __thread int own_slot = -1;
@@ -107,6 +114,29 @@ void request_changes(void)
 bool request_may_have_changed(void)
 {
         return changed_before;
+}
+
+static uint8_t *note_of(int slot)
+{
+        return shared->answers[slot] + ANSWER_SIZE - sizeof(struct note);
+}
+
+void request_note_file(const struct stat *st)
+{
+        const struct note note = { .unique = current->unique, .device = st->st_dev, .inode = st->st_ino };
+
+        if (own_slot >= 0)
+                (void)memcpy(note_of(own_slot), &note, sizeof note);
+}
+
+bool request_noted_another(const struct stat *st)
+{
+        struct note note;
+
+        if (!request_may_have_changed())
+                return false;
+        (void)memcpy(&note, note_of(own_slot), sizeof note);
+        return note.unique == current->unique && (note.device != st->st_dev || note.inode != st->st_ino);
 }
 
 bool request_keep(uint8_t ret_copy[WAITER_SIZE])

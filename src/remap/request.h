@@ -11,6 +11,7 @@
 #include <linux/fuse.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/stat.h>
 
 #include "caller_ids.h"
 #include "shared.h"
@@ -58,6 +59,13 @@ void request_changes(void);
 
 /* request_may_have_changed() - whether an earlier daemon recorded that for the request that this thread does again. */
 bool request_may_have_changed(void);
+
+/*
+ * request_note_file() - record which file a name is before that changes. The answer to this request is a short one.
+ * request_noted_another() - whether an earlier daemon recorded another file for the request that this thread does again.
+ */
+void request_note_file(const struct stat *st);
+bool request_noted_another(const struct stat *st);
 
 /* request_keep() - move this thread's request, to be answered later, out of its buffer; false when it is too long. */
 bool request_keep(uint8_t ret_copy[WAITER_SIZE]);

@@ -361,6 +361,26 @@ os.write(os.open("/ext4/file", os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o444), b"tex
         is "$(stat -c %u:%a:%s "$BATS_TEST_TMPDIR/ext4/file")" 1000:444:4
 }
 
+# is_in FILE TEXT
+is_in() {
+        [[ $(<"$1") == "$2" ]]
+}
+
+@test "two names that a daemon has just exchanged when it is killed are exchanged once" {
+        only_remap
+        local dir=$BATS_TEST_TMPDIR/ext4
+        remap_bed ext4
+        chmod 0777 "$dir"
+        echo first >"$dir/one"
+        echo second >"$dir/two"
+        SEEN=(is_in "$dir/one" second)
+        killed_after renameat2 /usr/bin/python3 -c 'import ctypes, os, sys
+if ctypes.CDLL(None, use_errno=True).renameat2(-100, b"/ext4/one", -100, b"/ext4/two", 2): # RENAME_EXCHANGE
+    sys.exit(os.strerror(ctypes.get_errno()))'
+        is "$(cat "$dir/one" "$dir/two")" "second
+first"
+}
+
 @test "a daemon that is killed when it has just set a new attribute has set it" {
         only_remap
         remap_bed ext4
