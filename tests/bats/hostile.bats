@@ -259,6 +259,42 @@ replies_to_the_end() {
         wait_until 5 assert_no_helper_processes
 }
 
+# hangs_in PROGRAM REQUEST: runs it in the background, the reply into a pipe, and returns when a process of it hangs; READER reads the pipe to its end.
+hangs_in() {
+        local pipe=$BATS_TEST_TMPDIR/pipe
+        rm -f "$pipe"
+        mkfifo "$pipe"
+        timeout 90 cat "$pipe" >"$BATS_TEST_TMPDIR/read" 3>&- &
+        READER=$!
+        background "$FLEXGRAFT_BIN/$1" "$2" >"$pipe" 2>&1
+        wait_until 10 waits_long "$BACKGROUND_PID"
+}
+
+waits_long() { # PID, whose child hangs, and which catches SIGTERM then
+        local child
+        child=$(pgrep -P "$1") && [[ $(<"/proc/$child/wchan") == request_wait_answer ]] &&
+                (($(awk '/^SigCgt:/ { print "0x" $2 }' "/proc/$1/status") & 1 << 14))
+}
+
+@test "a program that a signal ends while a process of it hangs in a container leaves neither the pipe of its reply nor a lock to that process" {
+        start_container plain-nouserns
+        silent_fuse --read
+        hangs_in mount-bind "$(bind_request /tmp/fuse/data '"id": "one", "timeoutSeconds": 100')"
+        kill -TERM "$BACKGROUND_PID"
+        status=0
+        wait "$BACKGROUND_PID" || status=$?
+        is "$status" 143
+        wait "$READER"
+        is "$(<"$BATS_TEST_TMPDIR/read")" ''
+        run -1 assert_no_helper_processes       # it hangs still
+        helper mount-bind "$(bind_request /data '"id": "one", "timeoutSeconds": 5')"
+        assert_success
+        helper mount-remove '{"id": "one"}'
+        assert_success
+        stop_container
+        wait_until 5 assert_no_helper_processes
+}
+
 @test "a silent FUSE below a container's overlay holds one process of mount-list, not one of each call" {
         local i
         start_container plain

@@ -31,6 +31,13 @@ bool interrupt_is_noted(void);
  */
 void interrupt_forget(void);
 
+/*
+ * interrupt_at_end() - from now on a signal that ends this process has it call the function, which does only what a signal
+ * handler may, and sends it that signal anew; or fails (negative): then it exits. NULL: not any more. Of a process that
+ * waits: a call that hangs is not ended so.
+ */
+void interrupt_at_end(int (*function)(int number));
+
 /* interrupt_ignore() - in a child that works for a program: its parent is asked to end, and tells it. */
 void interrupt_ignore(void);
 

@@ -2,6 +2,7 @@
 #include "process/worker.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -149,16 +150,56 @@ static void close_callers_at_exit(void)
                 closes = atexit(close_callers) == 0; /* there is room for it */
 }
 
+static volatile int awaited_fd = -EBADF; /* the worker that this program waits for, and that may hang */
+
+/*
+ * A signal ends this program, and with it the worker. One that hangs in spite of it would keep the pipe of the reply open,
+ * and the locks. It does nothing more when it is killed: then they can be closed.
+ */
+static int end_awaited(int number)
+{
+        int self_fd;
+
+        if (awaited_fd >= 0) {
+                (void)syscall(SYS_pidfd_send_signal, awaited_fd, SIGKILL, NULL, 0); /* fails if it has just ended */
+                (void)wait_until(awaited_fd, clock_now_ms() + GRACE_MS);
+        }
+        (void)close_range(0, ~0U, 0);                                     /* cannot fail */
+        self_fd = open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* kill(2) is not for every program */
+        return self_fd < 0 ? -errno : (int)syscall(SYS_pidfd_send_signal, self_fd, number, NULL, 0);
+}
+
+/*
+ * wait_until() in the program itself, which is its worker's parent. Signals are caught only meanwhile, and when a worker was late,
+ * which may have left a process: a system call that hangs is ended by a signal that nobody catches.
+ */
+static bool await(int pidfd, int64_t deadline_ms)
+{
+        static bool was_late;
+        bool in_time;
+
+        awaited_fd = pidfd;
+        interrupt_at_end(end_awaited);
+        in_time = wait_until(pidfd, deadline_ms);
+        was_late = was_late || !in_time;
+        if (!was_late)
+                interrupt_at_end(NULL);
+        return in_time;
+}
+
 static bool left; /* by the last run() */
 
 static int run(struct job *job, int64_t deadline_ms, struct error *error)
 {
         const int flags = CLONE_VM | CLONE_PIDFD | SIGCHLD | (job->without_fds ? 0 : CLONE_FILES);
+        static int program_pid; /* a worker has the same memory */
         cleanup_close int pidfd = -EBADF;
         siginfo_t end = {};
         bool in_time;
         char *stack = take_stack();
 
+        if (program_pid == 0)
+                program_pid = job->parent_pid;
         left = false;
         if (stack == NULL)
                 return fail(error, ENOMEM, "mmap", "a worker's stack");
@@ -168,12 +209,14 @@ static int run(struct job *job, int64_t deadline_ms, struct error *error)
                 return fail(error, errno, "clone", "a worker");
         }
 
-        in_time = wait_until(pidfd, deadline_ms);
+        in_time = job->parent_pid == program_pid ? await(pidfd, deadline_ms) : wait_until(pidfd, deadline_ms);
         if (!in_time) {
                 (void)syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0); /* fails if it has just ended */
                 if (!job->without_fds)
                         close_callers_at_exit();
                 left = !wait_until(pidfd, clock_now_ms() + GRACE_MS);
+                if (job->parent_pid == program_pid)
+                        awaited_fd = -EBADF; /* its number is another file's soon */
                 if (left)
                         return fail(error, ETIMEDOUT, OPERATION_WAIT,
                                     "a hanging system call"); /* the child and its stack stay */

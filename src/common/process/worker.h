@@ -27,7 +27,7 @@ void worker_dies_with_parent(int parent_pid);
 /*
  * The descriptor by which whoever starts a program may give it a lock to hold as long as it runs. A program that may leave a
  * hanging child, which shares it, closes it and the standard files at exit: the next one, and a reader of its pipe, may go
- * on.
+ * on. When a signal ends it while it waits for such a child, it closes all.
  */
 #define WORKER_GIVEN_FD 3
 
