@@ -677,6 +677,55 @@ silent_fuse() {
         is_away db
 }
 
+# asks_in_vain PROGRAM REQUEST: begins a call in the background, and returns when it has the volume's lock and waits for the container's filesystem.
+asks_in_vain() {
+        background "$FLEXGRAFT_BIN/$1" "$2" >"$BATS_TEST_TMPDIR/first" 2>&1
+        wait_until 10 child_asks_fuse "$BACKGROUND_PID"
+}
+
+child_asks_fuse() {
+        local child
+        for child in $(pgrep -P "$1"); do
+                ! grep -qs '^request_wait_answer$' "/proc/$child/wchan" || return 0
+        done
+        return 1
+}
+
+# other_container_has_volume: another container gets the volume although the first call has 20 seconds to wait, and that says why it has ended.
+other_container_has_volume() {
+        local first=$BACKGROUND_PID
+        start_container plain 300000
+        mount_volume db /data '"timeoutSeconds": 15'
+        assert_success
+        remove_mount /data
+        assert_success
+        wait "$first" || :
+        json=$(<"$BATS_TEST_TMPDIR/first")
+        assert_field .error.errno ETIMEDOUT
+        [[ $json == *'no answer after 5 s, as long as other calls may wait for the volume'* ]]
+}
+
+@test "a container that hangs while mount-volume has the volume's lock delays another container's call by a part of the time limit" {
+        made db
+        start_container plain-nouserns
+        silent_fuse /tmp/fuse
+        asks_in_vain mount-volume "$(volume_request db /tmp/fuse/data '"timeoutSeconds": 20')"
+        other_container_has_volume
+        is_away db
+}
+
+@test "a container that hangs while mount-remove has the volume's lock delays another container's call by a part of the time limit" {
+        local id
+        made db
+        start_container plain-nouserns
+        mount_volume db /tmp/fuse/data
+        assert_success
+        id=$(json_field .mount.id)
+        silent_fuse /tmp/fuse
+        asks_in_vain mount-remove "{\"id\": \"$id\", \"timeoutSeconds\": 20}"
+        other_container_has_volume
+}
+
 # with_instead PROGRAM SCRIPT: the next helpers run in a mount namespace where that program is another.
 with_instead() {
         printf '#!/bin/sh\n%s\n' "$2" >"$BATS_TEST_TMPDIR/instead"

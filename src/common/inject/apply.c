@@ -19,6 +19,9 @@
 
 #define UNDO_TIMEOUT_MS 5000
 #define UNDO_LAST_MS 50
+/* While it has a volume's lock, a call asks containers for this part of its time limit, and at least so many seconds. */
+#define HELD_SHARE 4
+#define HELD_LEAST_S 5
 #define FORMER_MS 10000 /* at least so long volumes that were replaced are looked at */
 
 /* The function of each step, of an injection or of a removal. */
@@ -54,6 +57,7 @@ struct run {
         struct injection *injections; /* one per plan */
         size_t count;
         bool batched;
+        bool holds;                         /* the lock of a volume */
         const struct volume_keeper *keeper; /* for volumes that are replaced; NULL: none are */
         size_t current;                     /* the current plan */
         const char *doing;                  /* the current step, in words */
@@ -104,7 +108,9 @@ static int run_phase(struct run *run, enum phase phase, struct error *error)
                 if ((r = interrupt_check(OPERATION_WAIT, injection->request->target, error)) < 0)
                         return r;
                 verbose_say(run->doing);
+                (void)worker_waits_for_others(run->holds && step_asks_container(step, injection->kind));
                 r = functions[step].inject(injection, error);
+                (void)worker_waits_for_others(false);
                 if (r == 0 && step == STEP_LOOK_AGAIN && (!injection->already || injection->request->replace))
                         r = check_order(run, error);
         }
@@ -173,6 +179,7 @@ static int hold_sources(struct run *run, struct error *error)
                 run->current = order[i];
                 run->doing = step_text(STEP_OPEN, injection->kind);
                 r = injection->kind->hold(injection, alike ? before : NULL, error);
+                run->holds = !run->session.dry_run;
         }
         return r;
 }
@@ -216,6 +223,7 @@ static int run_removal(void *argument, struct error *error)
                         continue;
                 run->doing = step_text(step, /* kind= */ NULL);
                 verbose_say(run->doing);
+                (void)worker_waits_for_others(run->removal.holds && step_asks_container(step, /* kind= */ NULL));
                 r = functions[step].remove(&run->removal, error);
                 if (run->removal.already && step == STEP_UNWANT)
                         break; /* no record: nothing to remove */
@@ -228,15 +236,28 @@ static int run_give_back(void *argument, struct error *error)
         return want_give_back(argument, error);
 }
 
+/* So long other calls for a volume wait at most for a container that this one asks. */
+static int held_seconds(const struct run *run)
+{
+        const int seconds = run->plans->request->timeout_seconds / HELD_SHARE;
+
+        return seconds > HELD_LEAST_S ? seconds : HELD_LEAST_S;
+}
+
 static int name_hanging_step(const struct run *run, int r, struct error *error)
 {
         const struct request *request = run->plans[run->current].request;
 
-        if (r == -ETIMEDOUT &&
-            strcmp(error->operation, OPERATION_WAIT) == 0) /* the worker's own; a step's tells more */
+        if (r != -ETIMEDOUT ||
+            strcmp(error->operation, OPERATION_WAIT) != 0) /* the worker's own; a step's tells more */
+                return r;
+        if (worker_others_were_late())
                 return fail_because(error, ETIMEDOUT, OPERATION_WAIT, request->target,
-                                    "no answer after %d s from the step: %s", request->timeout_seconds, run->doing);
-        return r;
+                                    "no answer after %d s, as long as other calls may wait for the volume, from the "
+                                    "step: %s",
+                                    held_seconds(run), run->doing);
+        return fail_because(error, ETIMEDOUT, OPERATION_WAIT, request->target, "no answer after %d s from the step: %s",
+                            request->timeout_seconds, run->doing);
 }
 
 static void add_undo_failure(const struct injection *injection, const struct error *undo, struct error *error)
@@ -265,6 +286,8 @@ static void undo_all(struct run *run, struct error *error)
         int64_t until_ms = clock_now_ms() + undo_ms(run);
 
         interrupt_forget();
+        if (run->holds)
+                worker_allow_others(UNDO_TIMEOUT_MS);
         for (size_t i = run->count; i-- > 0;) {
                 struct injection *injection = &run->injections[i];
                 struct error undo = {};
@@ -299,9 +322,11 @@ static const struct former *settle_former(const struct run *run, const struct in
 static int apply_injections(struct run *run, struct outcome *ret_outcomes, struct error *error)
 {
         int64_t deadline_ms = clock_now_ms() + (int64_t)run->plans->request->timeout_seconds * 1000;
-        int r = worker_run(run_injections, run, deadline_ms, error);
         int64_t least_ms;
+        int r;
 
+        worker_allow_others((int64_t)held_seconds(run) * 1000);
+        r = worker_run(run_injections, run, deadline_ms, error);
         r = name_hanging_step(run, r, error);
         if (r < 0 && !run->session.dry_run)
                 undo_all(run, error);
@@ -348,9 +373,11 @@ static void settle_removed(struct run *run, int64_t deadline_ms)
 static int apply_removal(struct run *run, struct outcome *ret_outcome, struct error *error)
 {
         int64_t deadline_ms = clock_now_ms() + (int64_t)run->plans->request->timeout_seconds * 1000;
-        int r = worker_run(run_removal, run, deadline_ms, error);
         struct error ignored;
+        int r;
 
+        worker_allow_others((int64_t)held_seconds(run) * 1000);
+        r = worker_run(run_removal, run, deadline_ms, error);
         r = name_hanging_step(run, r, error);
         if (r < 0 && run->removal.wish.begun)
                 (void)worker_run(run_give_back, &run->removal, clock_now_ms() + UNDO_TIMEOUT_MS, &ignored);

@@ -12,6 +12,7 @@
 #include "inject/raw_grant.h"
 #include "inject/replacement.h"
 #include "mount/in_container.h"
+#include "process/worker.h"
 #include "state/access.h"
 
 /* Whether the mount may be placed on the target as it is now. */
@@ -223,8 +224,10 @@ int place_undo(struct injection *injection, struct error *error)
 {
         const struct target *target = &injection->target;
         unsigned left;
-        int r = injection->placed ? take_back(injection, error) : 0;
+        int r;
 
+        (void)worker_waits_for_others(true);
+        r = injection->placed ? take_back(injection, error) : 0;
         if (r < 0)
                 return r;
         fd_close(&injection->target.fd);
@@ -232,6 +235,7 @@ int place_undo(struct injection *injection, struct error *error)
                 r = target_unmake(injection->container, injection->record.mount_point, target->missing - target->made,
                                   target->made, target, &left, error);
         }
+        (void)worker_waits_for_others(false);
         if (injection->kind->undo != NULL) {
                 struct error other;
                 int undone = injection->kind->undo(injection, r == 0 ? error : &other);

@@ -154,6 +154,25 @@ bool step_looks(enum step step)
         }
 }
 
+bool step_asks_container(enum step step, const struct source_kind *kind)
+{
+        switch (step) {
+        case STEP_OPEN:
+        case STEP_MAKE:
+                return kind->of_container;
+        case STEP_LOOK:
+        case STEP_LOOK_AGAIN:
+        case STEP_MAKE_TARGET:
+        case STEP_PLACE:
+        case STEP_CONFIRM:
+        case STEP_UNPLACE:
+        case STEP_UNMAKE_TARGET:
+                return true;
+        default:
+                return false;
+        }
+}
+
 /* kind NULL: of a removal, which has none of the two steps of a kind. */
 const char *step_text(enum step step, const struct source_kind *kind)
 {

@@ -81,6 +81,9 @@ enum phase step_phase(enum step step, const struct source_kind *kind);
 /* step_looks() - whether a step changes nothing: a dry run takes only those. */
 bool step_looks(enum step step);
 
+/* step_asks_container() - whether a step may wait for what a container's root controls. kind: as of step_text(). */
+bool step_asks_container(enum step step, const struct source_kind *kind);
+
 /*
  * step_text() and step_undo() - a step in words, and how it is undone; "" where there is nothing to undo. kind: NULL
  * for the steps of a removal.

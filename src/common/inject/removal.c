@@ -12,6 +12,7 @@
 #include "inject/raw_grant.h"
 #include "mount/target.h"
 #include "process/namespace.h"
+#include "process/worker.h"
 
 #define UNMAKE_MS 5000 /* so long a removal waits for calls that are at work on mounts below its own directories */
 #define UNMAKE_PAUSE_MS 20
@@ -166,6 +167,7 @@ int removal_unmake_target(struct removal *removal, struct error *error)
         const struct mount_record *record = &removal->record;
         const uint64_t tree = mount_record_tree_key(&record->mnt_ns);
         bool busy = true;
+        bool waited;
         int r = 0;
 
         if (!removal->reachable || record->removed) /* then it made none, and its record may be gone already */
@@ -173,7 +175,9 @@ int removal_unmake_target(struct removal *removal, struct error *error)
         while (busy && (r = state_lock(&removal->state, tree, error)) == 0 &&
                (r = unmake_target(removal, &busy, error)) == 0 && busy && clock_now_ms() < until_ms) {
                 state_unlock(&removal->state, tree);
+                waited = worker_waits_for_others(false); /* but for other calls */
                 clock_pause_ms(UNMAKE_PAUSE_MS);
+                (void)worker_waits_for_others(waited);
         }
         return r;
 }

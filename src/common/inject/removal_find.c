@@ -13,6 +13,7 @@
 #include "inject/removal.h"
 #include "mount/target.h"
 #include "process/proc.h"
+#include "process/worker.h"
 #include "state/config.h"
 #include "state/uses.h"
 
@@ -263,8 +264,10 @@ static int hold_volume(struct removal *removal, struct error *error)
                 keeper->drop();
         removal->holds = volume[0] != '\0';
         removal->held[0] = '\0';
+        (void)worker_waits_for_others(false);
         if (removal->holds && (r = keeper->hold(volume, error)) < 0)
                 return r;
+        (void)worker_waits_for_others(removal->holds); /* the container is asked, which may hang */
         (void)text_copy(removal->held, sizeof removal->held, volume);
         return 0;
 }

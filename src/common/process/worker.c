@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -24,6 +25,7 @@
 #define STACK_SIZE_BYTES ((size_t)512 * 1024) /* address space; only what is touched is ever memory */
 #define NUDGE_MS 100                          /* between two nudges of a worker (base/interrupt) */
 #define GRACE_MS 500                          /* how long a killed child may take to end before it is left behind */
+#define OTHERS_LEAST_MS 50                    /* of each wait for others, when their time is over */
 
 struct job {
         int parent_pid;
@@ -169,8 +171,62 @@ static int end_awaited(int number)
         return self_fd < 0 ? -errno : (int)syscall(SYS_pidfd_send_signal, self_fd, number, NULL, 0);
 }
 
+/* The worker writes it, and the program that waits for the worker reads it. */
+static struct {
+        int64_t left_ms;
+        _Atomic int64_t since_ms; /* of this wait; 0: there is none */
+        bool limited;
+        bool late;
+} others;
+
+void worker_allow_others(int64_t milliseconds)
+{
+        others.left_ms = milliseconds;
+        others.limited = milliseconds > 0;
+}
+
+bool worker_waits_for_others(bool waits)
+{
+        const int64_t since_ms = others.since_ms;
+
+        if (!others.limited || waits == (since_ms != 0))
+                return waits;
+        if (!waits)
+                others.left_ms -= clock_now_ms() - since_ms;
+        others.since_ms = waits ? clock_now_ms() : 0;
+        return since_ms != 0;
+}
+
+bool worker_others_were_late(void)
+{
+        return others.late;
+}
+
 /*
- * wait_until() in the program itself, which is its worker's parent. Signals are caught only meanwhile, and when a worker was late,
+ * wait_until(), or until the worker has waited too long for others. It begins and ends such waits meanwhile: this looks when
+ * the time for them may be over.
+ */
+static bool wait_with_others(int pidfd, int64_t deadline_ms)
+{
+        while (others.limited) {
+                const int64_t since_ms = others.since_ms;
+                const int64_t begin_ms = since_ms != 0 ? since_ms : clock_now_ms();
+                const int64_t until_ms =
+                        begin_ms + (others.left_ms > OTHERS_LEAST_MS ? others.left_ms : OTHERS_LEAST_MS);
+
+                if (until_ms >= deadline_ms)
+                        break;
+                if (wait_until(pidfd, until_ms))
+                        return true;
+                others.late = since_ms != 0 && since_ms == others.since_ms;
+                if (others.late)
+                        return false;
+        }
+        return wait_until(pidfd, deadline_ms);
+}
+
+/*
+ * That in the program itself, which is its worker's parent. Signals are caught only meanwhile, and when a worker was late,
  * which may have left a process: a system call that hangs is ended by a signal that nobody catches.
  */
 static bool await(int pidfd, int64_t deadline_ms)
@@ -180,7 +236,7 @@ static bool await(int pidfd, int64_t deadline_ms)
 
         awaited_fd = pidfd;
         interrupt_at_end(end_awaited);
-        in_time = wait_until(pidfd, deadline_ms);
+        in_time = wait_with_others(pidfd, deadline_ms);
         was_late = was_late || !in_time;
         if (!was_late)
                 interrupt_at_end(NULL);
@@ -192,15 +248,18 @@ static bool left; /* by the last run() */
 static int run(struct job *job, int64_t deadline_ms, struct error *error)
 {
         const int flags = CLONE_VM | CLONE_PIDFD | SIGCHLD | (job->without_fds ? 0 : CLONE_FILES);
-        static int program_pid; /* a worker has the same memory */
+        static int program_pid; /* a worker, which may have workers, has the same memory */
         cleanup_close int pidfd = -EBADF;
         siginfo_t end = {};
+        bool of_program;
         bool in_time;
         char *stack = take_stack();
 
         if (program_pid == 0)
                 program_pid = job->parent_pid;
+        of_program = job->parent_pid == program_pid;
         left = false;
+        others.late = others.late && !of_program;
         if (stack == NULL)
                 return fail(error, ENOMEM, "mmap", "a worker's stack");
         stay_on_this_cpu();
@@ -209,18 +268,20 @@ static int run(struct job *job, int64_t deadline_ms, struct error *error)
                 return fail(error, errno, "clone", "a worker");
         }
 
-        in_time = job->parent_pid == program_pid ? await(pidfd, deadline_ms) : wait_until(pidfd, deadline_ms);
+        in_time = of_program ? await(pidfd, deadline_ms) : wait_until(pidfd, deadline_ms);
         if (!in_time) {
                 (void)syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0); /* fails if it has just ended */
                 if (!job->without_fds)
                         close_callers_at_exit();
                 left = !wait_until(pidfd, clock_now_ms() + GRACE_MS);
-                if (job->parent_pid == program_pid)
-                        awaited_fd = -EBADF; /* its number is another file's soon */
-                if (left)
-                        return fail(error, ETIMEDOUT, OPERATION_WAIT,
-                                    "a hanging system call"); /* the child and its stack stay */
         }
+        if (of_program) {
+                awaited_fd = -EBADF; /* its number is another file's soon */
+                (void)worker_waits_for_others(false);
+        }
+        if (left)
+                return fail(error, ETIMEDOUT, OPERATION_WAIT,
+                            "a hanging system call"); /* the child and its stack stay */
         while (waitid(P_PIDFD, (id_t)pidfd, &end, WEXITED) < 0 && errno == EINTR)
                 ;
         if (!in_time)

@@ -47,6 +47,20 @@ void worker_dies_with_parent(int parent_pid);
 int worker_run(worker_function *function, void *argument, int64_t deadline_ms, struct error *error);
 
 /*
+ * ---- a worker that holds what other calls wait for, and asks a container, which may answer slowly or not at all: it gets
+ * less time for that than for its own work.
+ *
+ * worker_allow_others() - from now on, so much time in all for what workers of this program wait for others; once that is
+ * over, a short time for each. 0: as much as the worker has.
+ *
+ * worker_waits_for_others() - in the worker: what comes now is such a wait, or is none any more. Returns what it was before.
+ * worker_others_were_late() - whether the last worker_run() was ended (ETIMEDOUT) because the time for that was over.
+ */
+void worker_allow_others(int64_t milliseconds);
+bool worker_waits_for_others(bool waits);
+bool worker_others_were_late(void);
+
+/*
  * worker_run_without_fds() - the same in a child without any descriptor of this process. Closing one can hang, too, as
  * that of a block device that does not answer: what the child has opened, only the child ever closes.
  */

@@ -151,13 +151,10 @@ bool state_try_lock(struct state *state, uint64_t key)
         return open_locks(state) >= 0 && fcntl(state->lock_fd, F_OFD_SETLK, &range) == 0;
 }
 
-int state_lock(struct state *state, uint64_t key, struct error *error)
+static int wait_for_lock(struct state *state, struct flock range, struct error *error)
 {
-        struct flock range = range_of(key);
         int r;
 
-        if (open_locks(state) < 0)
-                return fail(error, errno, "lock", "state");
         /* what is undone after an interrupt still gets a lock that is free */
         while (fcntl(state->lock_fd, interrupt_is_noted() ? F_OFD_SETLK : F_OFD_SETLKW, &range) < 0) {
                 if (interrupt_is_noted() && (r = interrupt_check("lock", "state", error)) < 0)
@@ -166,6 +163,19 @@ int state_lock(struct state *state, uint64_t key, struct error *error)
                         return fail(error, errno, "lock", "state");
         }
         return 0;
+}
+
+int state_lock(struct state *state, uint64_t key, struct error *error)
+{
+        bool waited;
+        int r;
+
+        if (open_locks(state) < 0)
+                return fail(error, errno, "lock", "state");
+        waited = worker_waits_for_others(false); /* whoever has the lock may have much to do itself */
+        r = wait_for_lock(state, range_of(key), error);
+        (void)worker_waits_for_others(waited);
+        return r;
 }
 
 void state_unlock(struct state *state, uint64_t key)
