@@ -319,6 +319,53 @@ waits_long() { # PID, whose child hangs, and which catches SIGTERM then
         assert_field '.mounts[] | select(.target == "/tmp/o/x") | .state' covered
 }
 
+# overlay_hangs [IDS]: a new container, which has one of our mounts below a directory that does not answer; its server in SERVER.
+overlay_hangs() {
+        start_container plain "$@"
+        in_container mkdir -p /tmp/o/x /tmp/empty
+        helper mount-bind "$(bind_request /tmp/o/x)"
+        assert_success
+        silent_fuse --silent-to lookup
+        SERVER=$(pgrep -P "$BACKGROUND_PID")
+        in_container mount -t overlay -o lowerdir=/tmp/fuse:/tmp/empty overlay /tmp/o
+}
+
+@test "of two containers at which mount-list hangs the one that answers again is asked again" {
+        local first server
+        overlay_hangs
+        first=$CONTAINER_PID
+        server=$SERVER
+        overlay_hangs 300000
+        helper mount-list '{"timeoutSeconds": 4}'
+        assert_field '[.mounts[].state] | join(" ")' "unknown unknown"
+        is "$(pgrep -fc "^$FLEXGRAFT_BIN/mount-list")" 2 "processes that hang"
+        kill -KILL "$server"
+        wait_until 10 hang 1
+        helper mount-list '{"timeoutSeconds": 4}'
+        assert_field ".mounts[] | select(.container.pid == $first) | .state" covered
+        assert_field ".mounts[] | select(.container.pid != $first) | .problem" 'wait: an earlier call still waits for it'
+        kill -KILL "$SERVER"
+        wait_until 5 assert_no_helper_processes
+}
+
+hang() { # COUNT
+        (($(pgrep -fc "^$FLEXGRAFT_BIN/mount-list") == $1))
+}
+
+@test "what mount-list does not ask, since others of the container do not answer, it says so of" {
+        local i
+        start_container plain-nouserns
+        for i in 1 2 3; do
+                helper mount-bind "$(bind_request "/tmp/fuse/$i")"
+                assert_success
+        done
+        silent_fuse
+        helper mount-list '{"timeoutSeconds": 4}'
+        assert_success
+        assert_field '.mounts | map(.problem) | join(", ")' \
+                'wait: Connection timed out, wait: Connection timed out, wait: it was not asked: two others of its container do not answer'
+}
+
 @test "a process apart that hangs does not keep the lock that its program was given" {
         local lock fuse=$BATS_TEST_TMPDIR/fuse server
         mkdir "$fuse"

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -26,11 +27,12 @@
 /* What the kernel is asked: of one entry after the other, which are in the order of their containers. */
 struct questions {
         struct listing *listing;
-        struct state *state;
+        struct state silence; /* the locks of those that hang: with a descriptor that only the next worker has, too */
         const char *boot_id;
         /* the container that is asked */
         struct mount_record record; /* of an entry of this container */
         bool any;                   /* there is one yet */
+        bool open;                  /* in the worker of now, which has its descriptors for itself */
         struct container container;
         int r; /* of mount_record_reach() */
         struct error error;
@@ -56,14 +58,19 @@ static bool is_of_same(const struct mount_record *one, const struct mount_record
 
 static void reach(struct questions *questions, const struct listing_entry *entry, const struct mount_record *record)
 {
-        if (questions->any && is_of_same(&questions->record, record))
+        const bool same = questions->any && is_of_same(&questions->record, record);
+
+        if (same && questions->open)
                 return;
         container_release(&questions->container);
         questions->container = (struct container)CONTAINER_NONE;
-        unpack(entry, &questions->record);
-        questions->any = true;
-        questions->since_ms = clock_now_ms();
-        questions->put_off = false;
+        if (!same) {
+                unpack(entry, &questions->record);
+                questions->any = true;
+                questions->since_ms = clock_now_ms();
+                questions->put_off = false;
+        }
+        questions->open = true;
         questions->r = mount_record_reach(record, questions->boot_id, &questions->container, &questions->error);
 }
 
@@ -138,7 +145,7 @@ static void ask_entry(struct ask *ask, size_t index)
         reach(questions, entry, &record);
         if (is_put_off(ask))
                 return;
-        if (questions->any_silent && state_is_held_for_ever(questions->state, silence_key(entry)))
+        if (questions->any_silent && state_is_held_for_ever(&questions->silence, silence_key(entry)))
                 put_problem(entry, &questions->silent);
         else
                 look_at(questions, &record, entry);
@@ -154,11 +161,22 @@ static bool are_of_same(const struct listing_entry *one, const struct listing_en
         return is_of_same(&records[0], &records[1]);
 }
 
-/* Two that hang in one call share their end: the lock of the file goes with the last process that has it open. */
-static void note_silence(const struct questions *questions, const struct listing_entry *entry)
+static void begin_worker(struct ask *ask)
 {
-        if (worker_is_left())
-                (void)state_try_lock_for_ever(questions->state, silence_key(entry));
+        struct questions *questions = ask->argument;
+
+        questions->container = (struct container)CONTAINER_NONE; /* it ended with the worker before */
+        questions->open = false;
+        if (questions->silence.lock_fd < 0)
+                questions->silence.lock_fd = state_open_locks(&questions->silence);
+        ask->kept_fd = questions->silence.lock_fd > 0 ? questions->silence.lock_fd : 0;
+}
+
+/* The lock is from now on that of the worker alone: it ends with it, and at once if that does not hang. */
+static void note_silence(struct questions *questions, const struct listing_entry *entry)
+{
+        (void)state_try_lock_for_ever(&questions->silence, silence_key(entry));
+        fd_close(&questions->silence.lock_fd);
 }
 
 /*
@@ -170,28 +188,30 @@ static void give_up(struct ask *ask, size_t index, const struct error *error)
         struct questions *questions = ask->argument;
         struct listing_entry *entries = questions->listing->entries;
         const bool again = questions->hung != NULL && are_of_same(questions->hung, &entries[index]);
+        struct error passed;
 
         questions->hung = &entries[index];
-        questions->container =
-                (struct container)CONTAINER_NONE; /* a worker that was killed may have been at work on it */
         questions->any = false;
         put_problem(&entries[index], error);
         note_silence(questions, &entries[index]);
+        (void)fail_because(&passed, ETIMEDOUT, OPERATION_WAIT, "mounts",
+                           "it was not asked: two others of its container do not answer");
         while (again && ask->next + 1 < ask->count && are_of_same(questions->hung, &entries[ask->next + 1]))
-                put_problem(&entries[++ask->next], error);
+                if (!entries[++ask->next].asked)
+                        put_problem(&entries[ask->next], &passed);
         halve_share(ask);
 }
 
 static void ask_round(struct ask *ask)
 {
-        const struct questions *questions = ask->argument;
+        struct questions *questions = ask->argument;
         size_t asked = ask_all(ask);
 
         if (ask->lost)
                 note_silence(questions, &questions->listing->entries[asked]);
 }
 
-static void ask_kernel(struct listing *listing, struct state *state, const char *boot_id, int64_t deadline_ms,
+static void ask_kernel(struct listing *listing, const struct state *state, const char *boot_id, int64_t deadline_ms,
                        int64_t share_ms)
 {
         static struct questions questions;
@@ -199,16 +219,19 @@ static void ask_kernel(struct listing *listing, struct state *state, const char 
                            .argument = &questions,
                            .one = ask_entry,
                            .give_up = give_up,
+                           .begin = begin_worker,
+                           .without_fds = true,
                            .share_ms = share_ms,
                            .deadline_ms = deadline_ms };
         struct error late;
 
-        questions = (struct questions){
-                .listing = listing, .state = state, .boot_id = boot_id, .container = CONTAINER_NONE
-        };
+        questions = (struct questions){ .listing = listing,
+                                        .silence = { .dir_fd = state->dir_fd, .lock_fd = state_open_locks(state) },
+                                        .boot_id = boot_id,
+                                        .container = CONTAINER_NONE };
         (void)fail_because(&questions.silent, EBUSY, OPERATION_WAIT, "mounts", "an earlier call still waits for it");
         (void)fail_because(&late, ETIMEDOUT, OPERATION_WAIT, "mounts", "there was no time to look at it");
-        questions.any_silent = state_is_any_held_for_ever(state);
+        questions.any_silent = state_is_any_held_for_ever(&questions.silence);
         ask_round(&ask);
         questions.last_round = true;
         if (ask.share_ms < share_ms) /* one was put off, or hung */
@@ -216,7 +239,7 @@ static void ask_kernel(struct listing *listing, struct state *state, const char 
         for (size_t i = 0; i < listing->count; i++)
                 if (!listing->entries[i].asked)
                         put_problem(&listing->entries[i], &late);
-        /* the last container stays open: with it its mounts can go, and the close of one that does not answer hangs */
+        fd_close(&questions.silence.lock_fd);
 }
 
 static void note(char (*list)[MOUNT_RECORD_ID_MAX], size_t *count, const char *id)

@@ -29,7 +29,8 @@
 
 struct job {
         int parent_pid;
-        bool without_fds; /* of its parent's */
+        bool without_fds; /* of its parent's, */
+        int kept_fd;      /* but this one, if it is not 0 */
         worker_function *function;
         void *argument;
         struct error *error;
@@ -44,12 +45,20 @@ void worker_dies_with_parent(int parent_pid)
                 (void)syscall(SYS_exit_group, 1); /* the parent has ended */
 }
 
+/* 0: all. It is none that is kept, as the standard files are open. */
+static int close_all_but(int fd)
+{
+        if (fd > 0 && close_range(0, (unsigned)fd - 1, 0) < 0)
+                return -errno;
+        return close_range(fd > 0 ? (unsigned)fd + 1 : 0, ~0U, 0);
+}
+
 static int child_main(void *argument)
 {
         struct job *job = argument;
 
         worker_dies_with_parent(job->parent_pid);
-        if (job->without_fds && close_range(0, ~0U, 0) < 0)
+        if (job->without_fds && close_all_but(job->kept_fd) < 0)
                 return 1;
         job->result = job->function(job->argument, job->error);
         job->finished = true;
@@ -243,8 +252,6 @@ static bool await(int pidfd, int64_t deadline_ms)
         return in_time;
 }
 
-static bool left; /* by the last run() */
-
 static int run(struct job *job, int64_t deadline_ms, struct error *error)
 {
         const int flags = CLONE_VM | CLONE_PIDFD | SIGCHLD | (job->without_fds ? 0 : CLONE_FILES);
@@ -252,13 +259,13 @@ static int run(struct job *job, int64_t deadline_ms, struct error *error)
         cleanup_close int pidfd = -EBADF;
         siginfo_t end = {};
         bool of_program;
+        bool left = false;
         bool in_time;
         char *stack = take_stack();
 
         if (program_pid == 0)
                 program_pid = job->parent_pid;
         of_program = job->parent_pid == program_pid;
-        left = false;
         others.late = others.late && !of_program;
         if (stack == NULL)
                 return fail(error, ENOMEM, "mmap", "a worker's stack");
@@ -289,11 +296,6 @@ static int run(struct job *job, int64_t deadline_ms, struct error *error)
         if (job->finished)
                 give_stack(stack);
         return conclude(job, &end, error);
-}
-
-bool worker_is_left(void)
-{
-        return left;
 }
 
 int worker_run(worker_function *function, void *argument, int64_t deadline_ms, struct error *error)
@@ -347,7 +349,7 @@ void worker_leave_behind(void (*function)(int fd), int fd)
         if (syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL) != 0)
                 return;
         (void)setsid(); /* cannot fail: it leads no process group */
-        if ((fd == 0 || close_range(0, (unsigned)fd - 1, 0) == 0) && close_range((unsigned)fd + 1, ~0U, 0) == 0)
+        if (close_all_but(fd) == 0)
                 function(fd);
         (void)syscall(SYS_exit_group, 0);
 }
@@ -366,6 +368,18 @@ static int ask_some(void *argument, struct error *error)
         return 0;
 }
 
+static int run_asking(struct ask *ask, int64_t end_ms, struct error *error)
+{
+        struct job job = { .parent_pid = getpid(),
+                           .without_fds = ask->without_fds,
+                           .kept_fd = ask->kept_fd,
+                           .function = ask_some,
+                           .argument = ask,
+                           .error = error };
+
+        return run(&job, end_ms, error);
+}
+
 size_t ask_all(struct ask *ask)
 {
         int64_t now_ms;
@@ -380,8 +394,9 @@ size_t ask_all(struct ask *ask)
 
                 ask->began = false;
                 ask->until_ms = now_ms + ask->share_ms / 2;
-                r = ask->without_fds ? worker_run_without_fds(ask_some, ask, end_ms, &error)
-                                     : worker_run(ask_some, ask, end_ms, &error);
+                if (ask->begin != NULL)
+                        ask->begin(ask);
+                r = run_asking(ask, end_ms, &error);
                 if (r == 0 || ask->next >= ask->count)
                         continue;
                 if (r == -ETIMEDOUT && (last || (ask->without_fds && !ask->began))) {

@@ -105,15 +105,15 @@ struct ask {
         void (*give_up)(struct ask *ask, size_t index, const struct error *error);
         int64_t share_ms;    /* a worker's time; give_up() may change it */
         int64_t deadline_ms; /* of all (clock_now_ms()'s clock) */
-        bool without_fds;    /* worker_run_without_fds() */
-        size_t next;         /* the one that is asked; give_up() may pass over those that follow */
-        bool began;          /* the worker of now has asked one */
+        /* called before each worker, in the program; or NULL */
+        void (*begin)(struct ask *ask);
+        bool without_fds; /* worker_run_without_fds() */
+        int kept_fd;      /* then: the one descriptor of the program that the worker has all the same; 0: none */
+        size_t next;      /* the one that is asked; give_up() may pass over those that follow */
+        bool began;       /* the worker of now has asked one */
         bool lost;        /* the last one was asked, did not answer, and was not given up: there was no time for more */
         int64_t until_ms; /* with the next one another worker begins */
 };
-
-/* worker_is_left() - whether the last worker_run() left its process behind: it hangs, although it was killed. */
-bool worker_is_left(void);
 
 /*
  * ask_all() - begin with the first. Returns how many were asked or given up: all, or fewer when the deadline came, or when a

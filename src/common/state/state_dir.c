@@ -186,6 +186,13 @@ void state_unlock(struct state *state, uint64_t key)
         (void)fcntl(state->lock_fd, F_OFD_SETLK, &range); /* cannot fail for what is locked */
 }
 
+int state_open_locks(const struct state *state)
+{
+        struct state apart = { .dir_fd = state->dir_fd, .lock_fd = -EBADF };
+
+        return open_locks(&apart);
+}
+
 /* The type of lock that another process has there; -1: unknown. */
 static int type_held(struct state *state, struct flock range)
 {
@@ -205,9 +212,7 @@ bool state_try_lock_for_ever(struct state *state, uint64_t key)
 {
         struct flock range = range_for_ever(key);
 
-        /* a lock is that of the open file: the copy, which is never closed, keeps it */
-        return open_locks(state) >= 0 && fcntl(state->lock_fd, F_OFD_SETLK, &range) == 0 &&
-               fcntl(state->lock_fd, F_DUPFD_CLOEXEC, WORKER_GIVEN_FD + 1) >= 0;
+        return open_locks(state) >= 0 && fcntl(state->lock_fd, F_OFD_SETLK, &range) == 0;
 }
 
 bool state_is_held_for_ever(struct state *state, uint64_t key)

@@ -50,15 +50,20 @@ void state_unlock(struct state *state, uint64_t key);
 bool state_try_lock(struct state *state, uint64_t key);
 
 /*
- * state_try_lock_for_ever() - the same, until the last process that shares this one's descriptors has ended: also one that
- * hangs, and is left behind (process/worker.h).
+ * state_open_locks() - the file of the locks once more, for locks that do not end with those of the state: each is held as long
+ * as any process has this descriptor. Owned by the caller; negative after an error.
  */
-bool state_try_lock_for_ever(struct state *state, uint64_t key);
+int state_open_locks(const struct state *state);
 
 /*
- * state_is_held_for_ever() - whether another process holds that one of these. state_is_any_held_for_ever() - whether
- * others hold any. Both: false also after an error.
+ * ---- locks of processes that hang and are left behind (process/worker.h), which lie apart from the others. state: its
+ * lock_fd is one of state_open_locks(), which such a process has, too.
+ *
+ * state_try_lock_for_ever() - take one without waiting; false: another process holds it, or there was an error.
+ * state_is_held_for_ever() - whether another process holds that one; state_is_any_held_for_ever() - or any. Both: false also
+ * after an error.
  */
+bool state_try_lock_for_ever(struct state *state, uint64_t key);
 bool state_is_held_for_ever(struct state *state, uint64_t key);
 bool state_is_any_held_for_ever(struct state *state);
 
