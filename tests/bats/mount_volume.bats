@@ -726,6 +726,29 @@ other_container_has_volume() {
         other_container_has_volume
 }
 
+@test "mount-volume that a second signal ends while it hangs in a container does not leave the volume's lock to its process" {
+        made db
+        start_container plain-nouserns
+        silent_fuse /tmp/fuse
+        asks_in_vain mount-volume "$(volume_request db /tmp/fuse/data '"timeoutSeconds": 100')"
+        kill -TERM "$BACKGROUND_PID"                    # it ends where it can, and it cannot
+        wait_until 10 is_nudged
+        kill -TERM "$BACKGROUND_PID"
+        status=0
+        wait "$BACKGROUND_PID" || status=$?
+        is "$status" 143
+        run -1 assert_no_helper_processes               # it hangs still
+        start_container plain 300000
+        mount_volume db /data '"timeoutSeconds": 15'
+        assert_success
+        remove_mount /data
+        assert_success
+}
+
+is_nudged() { # the first signal is not pending any more
+        ! grep -q '^S[hi][dg]Pnd:.*[1-9a-f]' "/proc/$BACKGROUND_PID/status"
+}
+
 # with_instead PROGRAM SCRIPT: the next helpers run in a mount namespace where that program is another.
 with_instead() {
         printf '#!/bin/sh\n%s\n' "$2" >"$BATS_TEST_TMPDIR/instead"
