@@ -87,6 +87,26 @@ teardown() {
 }
 
 # bats test_tags=kernel
+@test "a removal that cannot read which ids the container has fails, and again takes away what was made" {
+        local errno read
+        start_container plain
+        container_snapshot
+        node_snapshot
+        for errno in EIO ENOMEM; do
+                for read in 1 2; do     # before the mount's directory is taken away, and as it is
+                        helper mount-bind "$(bind_request /made/data)"
+                        assert_success
+                        at_syscall --at "openat:$read" --where 2=uid_map --fail "$errno" "$FLEXGRAFT_BIN/mount-remove" "$(remove_request /made/data)"
+                        is "$AT_REACHED" 1
+                        assert_failure "$errno"
+                        helper mount-remove "$(remove_request /made/data)"
+                        assert_success
+                        assert_container_unchanged
+                done
+        done
+        assert_node_unchanged
+}
+
 @test "what was mounted is removed without a user namespace" {
         start_container plain-nouserns
         container_snapshot

@@ -291,6 +291,12 @@ static int ask_map(int proc_fd, const char *map, bool inside, uint32_t *id)
         return id_ranges_map(ranges, count, inside, id) ? 0 : -EINVAL;
 }
 
+/* ask_map() has failed, with r. */
+static int fail_map(const struct container *container, int r, const char *map, struct error *error)
+{
+        return r == -ESRCH ? fail_gone(container, error) : container_fail(container, -r, "read", map, error);
+}
+
 int container_node_id(const struct container *container, const char *map, uint32_t id, uint32_t *ret_node_id,
                       struct error *error)
 {
@@ -305,7 +311,7 @@ int container_node_id(const struct container *container, const char *map, uint32
                                    map[0] == 'u' ? "user" : "group", id);
                 return error_where(error, container->name);
         }
-        return r < 0 ? fail_gone(container, error) : 0;
+        return r < 0 ? fail_map(container, r, map, error) : 0;
 }
 
 int container_read_maps(const struct container *container, struct id_maps *ret_maps, struct error *error)
@@ -353,7 +359,7 @@ int container_may_change(const struct container *container, uid_t uid, gid_t gid
                         gid);
                 return error_where(error, container->name);
         }
-        return r < 0 ? fail_gone(container, error) : 0;
+        return r < 0 ? fail_map(container, r, "uid_map and gid_map", error) : 0;
 }
 
 void container_release(struct container *container)
