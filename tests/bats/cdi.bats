@@ -75,6 +75,16 @@ device_hook() {
         is "$(stat -c %a "$CDI/flexgraft.json" "$CDI/flexgraft-storage.json")" $'644\n644'
 }
 
+@test "the hooks of devices have the time limits of those in hooks.d" {
+        local stage
+        made web-1
+        written
+        for stage in createRuntime poststop; do
+                is "$(jq -r --arg stage "$stage" '.devices[].containerEdits.hooks[] | select(.hookName == $stage) | .timeout' "$CDI"/flexgraft{,-storage}.json | uniq)" \
+                        "$(jq -r --arg stage "$stage" 'select(.stages[0] == $stage).hook.timeout' "$FLEXGRAFT_REPO"/hooks.d/*.json.in)"
+        done
+}
+
 @test "on a terminal mount-hook --cdi prints lines, and with --json its reply" {
         made "we b"
         made web-1

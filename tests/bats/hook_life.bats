@@ -198,6 +198,41 @@ survives_kill() {
         "$FLEXGRAFT_TOOLS/hold-exclusive" "$DEVICE" --once
 }
 
+# bats test_tags=deep
+@test "poststop does not wait for a raw device that does not take what is written, and takes it back when it does" {
+        local below=$BATS_TEST_TMPDIR/below
+        truncate -s 400M "$below.img"
+        mkfs.xfs -q "$below.img"
+        mkdir "$below"
+        bed_loops+=("$(loop_over "$below.img")")
+        mount "${bed_loops[-1]}" "$below"
+        truncate -s 8M "$below/disk"
+        DEVICE=$(loop_over "$below/disk")
+        bed_loops+=("$DEVICE")
+        start_container plain-created
+        ask "[{\"type\": \"block\", \"raw\": true, \"source\": \"$DEVICE\", \"target\": \"/disk\"}]"
+        accepts /disk
+        go_on
+        in_container dd if=/dev/zero of=/disk bs=4096 count=1 conv=notrunc status=none
+        fsfreeze --freeze "$below"
+        in_container dd if=/dev/zero of=/disk bs=4096 count=1 conv=notrunc status=none
+        stop_container
+        put_state '{"io.flexgraft.mounts": "[]"}' 'del(.pid)'
+        background sh -c 'exec "$0" poststop <"$1"' "$(program mount-hook)" "$HOOK_STATE"
+        wait_until 20 process_is_gone "$BACKGROUND_PID" || { fsfreeze --unfreeze "$below"; return 1; }
+        is "$(record_count)" 1 "number of records"
+        fsfreeze --unfreeze "$below"
+        wait_until 20 poststop_leaves_nothing
+        assert_no_guards "$DEVICE"
+        losetup --detach "$DEVICE"
+        umount "$below"
+}
+
+poststop_leaves_nothing() {
+        hook poststop
+        assert_silent && is "$(record_count)" 0 >/dev/null
+}
+
 @test "poststop while the container still runs, with many mounts, is over before a runtime loses patience" {
         start_container plain-created
         ask "$(jq -cn '[range(16) | {type: "tmpfs", target: "/data-\(.)"}]')"

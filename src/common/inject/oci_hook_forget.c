@@ -18,7 +18,7 @@
 #include "state/uses.h"
 
 #define DYING_MS 2000
-#define LET_GO_MS 10000 /* to wait for a volume's lock, and to detach it */
+#define LET_GO_MS 10000 /* to wait for a volume's lock, and to detach it; to write raw devices */
 
 /* Whether the container of a record has ended; a runtime may run the hook while its process still exits. */
 static bool has_ended(const struct mount_record *record, const char *boot_id, int64_t until_ms)
@@ -43,7 +43,7 @@ struct forgetting {
         const char *boot_id;
         char wanted[WISH_KEY_SIZE];           /* of records of mounts whose request had another name of it; "" none */
         int64_t until_ms;                     /* for all records together; 0: what runs, runs */
-        int64_t let_go_until_ms;              /* likewise, for their volumes */
+        int64_t let_go_until_ms;              /* likewise, for their volumes and raw devices */
         const char *id;                       /* of the record that is looked at */
         char volume[MOUNT_RECORD_VOLUME_MAX]; /* by name, which it is of, and whose lock is held; "": none */
 };
@@ -73,15 +73,24 @@ static int forget_one(const struct forgetting *forgetting, struct error *error)
 }
 
 /* A volume's lock comes before those of mounts. */
-static int forget_with_volume(void *argument, struct error *error)
+static int forget_in_worker(void *argument, struct error *error)
 {
         const struct forgetting *forgetting = argument;
-        int r = forgetting->keeper->hold(forgetting->volume, error);
+        int r = forgetting->volume[0] == '\0' ? 0 : forgetting->keeper->hold(forgetting->volume, error);
 
         return r < 0 ? r : forget_one(forgetting, error);
 }
 
-/* A record that cannot be read stays, and so does one whose volume cannot be detached: volume-reconcile will. */
+/* Detaching a volume may hang, and so may writing what the page cache has of a raw device. */
+static bool may_hang(const struct mount_record *record)
+{
+        return record->volume[0] != '\0' || record->raw_source != 0 || record->replaces_raw_source != 0;
+}
+
+/*
+ * A record that cannot be read stays, and so does one whose volume cannot be detached, or whose raw device cannot be
+ * written: volume-reconcile will.
+ */
 static int forget(const struct mount_record *record, const char *id, void *argument, struct error *error)
 {
         struct forgetting *forgetting = argument;
@@ -90,11 +99,11 @@ static int forget(const struct mount_record *record, const char *id, void *argum
                 return 0;
         forgetting->id = id;
         (void)text_copy(forgetting->volume, sizeof forgetting->volume, record->volume);
-        if (record->volume[0] == '\0')
+        if (!may_hang(record))
                 return forget_one(forgetting, error);
         if (clock_now_ms() >= forgetting->let_go_until_ms)
                 return 0;
-        (void)worker_run(forget_with_volume, forgetting, forgetting->let_go_until_ms, error);
+        (void)worker_run(forget_in_worker, forgetting, forgetting->let_go_until_ms, error);
         forgetting->keeper->drop(); /* a worker that hangs has it, too */
         return 0;
 }
