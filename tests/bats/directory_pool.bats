@@ -170,6 +170,23 @@ nothing_of_directories() {
         nothing_of_directories
 }
 
+@test "a recycled directory keeps its owner, mode, default access control list and the namespace of its first pod" {
+        local acl
+        pool_on 32m mkfs.ext4 -q
+        made_directory data '"parameters": {"mode": "2770", "uid": "1000", "gid": "1001"}'
+        setfacl -d -m u:7:rwx "$DIRS/data"
+        setfattr -n trusted.flexgraft.namespace -v team "$DIRS/data"
+        acl=$(getfacl -cnp "$DIRS/data")
+        mkdir "$DIRS/data/a"
+        removed '{"name": "data", "reclaimPolicy": "recycle"}'
+        is "$(ls -A "$DIRS/data")" ""
+        is "$(stat -c '%u:%g %a' "$DIRS/data")" "1000:1001 2770"
+        is "$(getfacl -cnp "$DIRS/data")" "$acl"
+        is "$(getfattr --only-values -n trusted.flexgraft.namespace --absolute-names "$DIRS/data")" team
+        created '{"name": "again", "pool": "dirs", "id": "data"}'
+        removed '{"name": "again", "reclaimPolicy": "delete"}'
+}
+
 @test "volume-expand sets another size, and none that is smaller" {
         directory_pool
         made_directory
@@ -312,6 +329,59 @@ pool_on() {
         helper volume-reconcile
         is "$(find "$DIRS/.flexgraft-trash" -type f -printf '%f\n')" kept
         chattr -i "$(find "$DIRS/.flexgraft-trash" -name kept)"
+        removed '{"name": "data"}'
+        nothing_of_directories
+}
+
+@test "a tree with a read-only subvolume of btrfs stays until somebody makes it writable, and others of the pool go" {
+        local sub
+        pool_on 120m mkfs.btrfs -q
+        made_directory
+        made_directory other
+        mkdir "$DIRS/data/a"
+        btrfs -q subvolume create "$DIRS/data/a/sub"
+        touch "$DIRS/data/a/sub/kept" "$DIRS/other/file"
+        btrfs property set -t subvol "$DIRS/data/a/sub" ro true
+        remove '{"name": "data"}'
+        refused EROFS
+        removed '{"name": "other"}'
+        helper volume-reconcile
+        sub=$(find "$DIRS/.flexgraft-trash" -name kept -printf '%h\n')
+        is "$(provisioned)" data.json
+        btrfs property set -t subvol "$sub" ro false
+        removed '{"name": "data"}'
+        nothing_of_directories
+}
+
+# encrypted_directory DIR: is made, with a key that DIR's filesystem has; the key's name is in KEY.
+encrypted_directory() {
+        mkdir "$1"
+        KEY=$(head -c 64 /dev/zero | xfs_io -c add_enckey "$1" 2>&1) || return 1
+        KEY=${KEY##* }
+        xfs_io -c "set_encpolicy -v 2 $KEY" "$1"
+}
+
+@test "a tree with an encrypted directory stays while the key is not there, and others of the pool go" {
+        [[ -e /sys/fs/ext4/features/encryption ]] || skip "this kernel's ext4 has no encryption"
+        pool_on 32m mkfs.ext4 -q -O encrypt
+        made_directory
+        made_directory other
+        made_directory flat
+        encrypted_directory "$DIRS/data/secret"
+        mkdir -p "$DIRS/data/secret/a/b"
+        touch "$DIRS/data/secret/a/b/kept" "$DIRS/other/file"
+        xfs_io -c "set_encpolicy -v 2 $KEY" "$DIRS/flat"
+        touch "$DIRS/flat/file"
+        xfs_io -c "rm_enckey $KEY" "$DIRS" >/dev/null
+        remove '{"name": "data"}'
+        refused ENOKEY
+        removed '{"name": "other"}'
+        helper volume-reconcile
+        is "$(provisioned)" $'data.json\nflat.json'
+        is "$(find "$DIRS/.flexgraft-trash" -type f | wc -l)" 1
+        removed '{"name": "flat"}' # a file is unlinked without a key, too
+        head -c 64 /dev/zero | xfs_io -c add_enckey "$DIRS" >/dev/null
+        is "$(find "$DIRS/.flexgraft-trash" -type f -printf '%f\n')" kept
         removed '{"name": "data"}'
         nothing_of_directories
 }

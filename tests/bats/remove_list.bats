@@ -524,6 +524,32 @@ removed_when_gone() {
         assert_field '.mounts[0].state' gone
 }
 
+@test "mount-list tells of a block device whether its number is still the disk that was mounted" {
+        local number
+        needs mount-block
+        make_device ext4
+        # a number that nobody else gets
+        number=$((2000 + BASHPID % 1000))
+        losetup --detach "$DEVICE"
+        losetup "/dev/loop$number" "$IMAGE" 2>/dev/null || { mknod "/dev/loop$number" b 7 "$number" && losetup "/dev/loop$number" "$IMAGE"; }
+        DEVICE=/dev/loop$number
+        bed_loops+=("$DEVICE")
+        start_container plain
+        helper mount-block "{\"container\": $CONTAINER_PID, \"source\": \"$DEVICE\", \"target\": \"/disk\"}"
+        assert_success
+        helper mount-list '{}'
+        assert_field '.mounts[0] | [.state, .device] | join(" ")' "present present"
+        in_container umount /disk
+        losetup --detach "$DEVICE"
+        losetup "$DEVICE" "$IMAGE"
+        helper mount-list '{}'
+        assert_field '.mounts[0] | [.state, .device] | join(" ")' "gone replaced"
+        losetup --detach "$DEVICE"
+        python3 -c 'import fcntl, os, sys; fcntl.ioctl(os.open("/dev/loop-control", os.O_RDWR), 0x4c81, int(sys.argv[1]))' "$number" # LOOP_CTL_REMOVE
+        helper mount-list '{}'
+        assert_field '.mounts[0] | [.state, .device] | join(" ")' "gone gone"
+}
+
 @test "a mount whose container is gone is listed as gone" {
         start_container plain
         helper mount-bind "$(bind_request /data)"

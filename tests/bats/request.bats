@@ -194,6 +194,20 @@ wrong_type() {
         wrong_type recursive '"true"' 1 null '[]'
 }
 
+@test "mount-nfs refuses options that say another server, or to mount in the background, and says what to do" {
+        local option words
+        needs mount-nfs
+        start_container plain
+        while IFS='|' read -r option words; do
+                helper mount-nfs "{\"container\": $CONTAINER_PID, \"source\": \"127.0.0.1:/export\", \"target\": \"/data\", \"options\": \"ro,$option\"}"
+                [[ $status != 0 && $(json_field .message) == *"$words"* ]] || { show_last; return 1; }
+        done <<'END'
+bg|foreground
+mounthost=nas|give "mountaddr"
+addr=127.0.0.2|the server's address is looked up by its name
+END
+}
+
 @test "options of a wrong type" {
         wrong_type options true 5 '{}' '[5]' '[null]' '[["ro"]]' '[{}]'
 }

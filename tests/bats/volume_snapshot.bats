@@ -440,6 +440,29 @@ END
         unmount_volume data
 }
 
+# bats test_tags=deep
+@test "a filesystem is thawed after 30 seconds, also while the program stands still, and the snapshot fails and leaves nothing" {
+        make_pool_that_shares fast 1g
+        make_mounted ext4 32m
+        # from the moment in which it is frozen the program stands still, until its filesystem is thawed, or a minute is over
+        cat >"$BATS_TEST_TMPDIR/stop" <<END
+(i=0
+until fsfreeze --freeze '$(global_dir data)' && fsfreeze --unfreeze '$(global_dir data)' && touch '$BATS_TEST_TMPDIR/thawed'; do
+        [ \$((i += 1)) -le 120 ] && sleep 0.5 || break
+done
+kill -CONT \$AT_PID \$AT_MAIN_PID) &
+kill -STOP \$AT_PID \$AT_MAIN_PID
+END
+        at_syscall --at ioctl:2 --where 2=0x4020940d --run "sh '$BATS_TEST_TMPDIR/stop'" \
+                "$(program volume-snapshot)" '{"name": "data", "snapshot": "monday"}' # FICLONERANGE, which is tried first
+        is "$AT_REACHED" 1
+        [[ -e $BATS_TEST_TMPDIR/thawed ]]
+        refused ETIMEDOUT "thawed before it was done"
+        is "$(images "$POOL_DIR") $(provisioned)" "data.img data.json"
+        snapped '{"name": "data", "snapshot": "monday"}'
+        unmount_volume data
+}
+
 @test "volume-snapshot that is interrupted while it copies a frozen volume thaws it, and leaves no snapshot" {
         make_pool fast
         make_mounted ext4 16m
