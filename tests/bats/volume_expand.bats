@@ -321,6 +321,19 @@ sizes_seen() {
         assert_field .filesystem btrfs
 }
 
+@test "a btrfs that would have less than 256 MiB stays as it was, which the message says, and grows with a larger size" {
+        local before
+        make_volume btrfs 128
+        attach_volume
+        before=$(size_of "$(global_dir data)")
+        expand '{"name": "data", "size": "200m"}'
+        refused EINVAL "256 MiB at least" "209715200 bytes"
+        is "$(size_of "$(global_dir data)")" "$before"
+        expanded '{"name": "data", "size": "256m"}'
+        has_grown "$(global_dir data)" "$before"
+        detach_volume
+}
+
 @test "in words: volume-expand NAME SIZE" {
         created '{"name": "data", "size": "8m", "pool": "disk"}'
         helper volume-expand data 16m

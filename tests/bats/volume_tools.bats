@@ -250,6 +250,22 @@ teardown() {
         is "$(loops_of_driver)$(volume_records)" ''
 }
 
+@test "volume-delete waits a moment for a process that only looks at the device of a volume that was detached" {
+        local holder
+        created '{"name": "data", "size": "8m"}'
+        kubelet_attach data type=loop
+        background_ready sh -c 'exec 4<"$0"; echo ready; exec sleep 1000' "${DEVICES[data]}"
+        holder=$BACKGROUND_PID
+        kubelet_detach data
+        remove '{"name": "data"}'
+        refused EBUSY "it is attached as ${DEVICES[data]}"
+        is "$(images)" data.img
+        at_syscall --at ppoll --where 1=0 --where 2=0 --run "kill -KILL $holder" "$(program volume-delete)" '{"name": "data"}'
+        is "$AT_REACHED" 1
+        succeeded
+        is "$(images)|$(provisioned)" '|'
+}
+
 @test "the driver attaches what volume-create made under any name" {
         created '{"name": "odd name/1", "size": "8m", "fsType": "ext4"}'
         kubelet_attach 'odd name/1' type=loop "image=$(json_field .volume.id)"
