@@ -135,6 +135,59 @@ bind_into_a() {
         assert_no_records
 }
 
+# mapped_anew_or_served: A has something on /given of which flexgraft cannot make a clone that is not mapped.
+mapped_anew_or_served() {
+        if kernel_can remap; then
+                c2c /given /data
+                assert_success
+                assert_field .mount.idMapping idmapped
+        else
+                fails_without_a_trace EOPNOTSUPP /given /data
+                assert_field .error.operation "map owners"
+                [[ $(json_field .message) == *"needs Linux 6.15"* && $(json_field .error.hint) == *'"ids": "remap"'* ]]
+                c2c /given /data '"fallback": "remap"'
+                assert_success
+                assert_field .mount.idMapping remap
+        fi
+        assert_owners_agree /given /data 65535
+        helper mount-remove "$(remove_request /data)"
+        assert_success
+        use_container "$A"
+        helper mount-remove "$(remove_request /given)"
+        assert_success
+}
+
+# bats test_tags=kernel
+@test "what mount-volume put into a container is mapped anew, and where the kernel cannot, refused or served by remap" {
+        needs mount-volume volume-create volume-delete remap-daemon
+        start_two plain plain
+        helper volume-create '{"name": "data", "size": "8m"}'
+        assert_success
+        use_container "$A"
+        helper mount-volume "{\"container\": $A, \"volume\": \"data\", \"target\": \"/given\"}"
+        use_container "$B"
+        assert_success
+        assert_field .mount.idMapping idmapped
+        mapped_anew_or_served
+        helper volume-delete '{"name": "data"}'
+        assert_success
+}
+
+# bats test_tags=kernel
+@test "what mount-image put into a container is mapped anew, and where the kernel cannot, refused or served by remap" {
+        local image=$BATS_TEST_TMPDIR/image
+        needs mount-image remap-daemon
+        start_two plain plain
+        truncate -s 8M "$image"
+        mkfs.ext4 -q "$image"
+        use_container "$A"
+        helper mount-image "{\"container\": $A, \"source\": \"$image\", \"target\": \"/given\"}"
+        use_container "$B"
+        assert_success
+        assert_field .mount.idMapping idmapped
+        mapped_anew_or_served
+}
+
 # bats test_tags=kernel
 @test "what mount-bind put into a container with ids host keeps the node's owners in both" {
         start_two plain plain
@@ -342,6 +395,30 @@ mixed_source() {
         assert_attributes /data/sub ro nosuid nodev
         run ! in_b touch /data/sub/made
         in_a touch /share/sub/made
+}
+
+# bats test_tags=kernel
+@test "a locked mount below the source comes along where the kernel can count mounts, and else it is refused" {
+        mkdir -p "$SOURCE/sub" "$BATS_TEST_TMPDIR/other"
+        chown -R 100000:100000 "$SOURCE" "$BATS_TEST_TMPDIR/other"
+        touch "$BATS_TEST_TMPDIR/other/file"
+        chown 100007:100008 "$BATS_TEST_TMPDIR/other/file"
+        mount --bind "$BATS_TEST_TMPDIR/other" "$SOURCE/sub"
+        start_two plain plain
+        use_container "$A"
+        helper mount-bind "$(bind_request /given '"recursive": true, "locked": true, "ids": "host"')"
+        use_container "$B"
+        assert_success
+        remember
+        c2c /given /data '"recursive": true'
+        if kernel_can unique-ids; then
+                assert_success
+                is "$(owners b /data/sub/file)" 7:8
+        else
+                assert_failure EXDEV
+                [[ $(json_field .message) == *"needs Linux 6.8"* ]]
+                assert_nothing_happened
+        fi
 }
 
 @test "a covered mount below the source is not shown, and its owners do not matter" {
