@@ -136,6 +136,30 @@ lvm_uuid() {
         is "$(dmsetup ls | grep -c "^$GROUP")" 0 "active volumes"
 }
 
+# end_dmeventd: prints its pid, if it runs, and ends it.
+end_dmeventd() {
+        local pid
+        for pid in $(pgrep --exact dmeventd); do
+                echo "$pid"
+                kill -KILL "$pid"
+        done
+}
+
+@test "dmeventd monitors no volume, unless an administrator turns it on" {
+        local monitored=(lvm lvchange --yes --quiet --config 'devices{use_devicesfile=0 obtain_device_list_from_udev=0}
+                activation{udev_sync=0 udev_rules=0 verify_udev_operations=0 monitoring=1}' --monitor)
+        [[ -n $(type -P dmeventd) ]] || skip "dmeventd is not installed"
+        create data "$EXTENT" '"parameters": {"type": "raid1"}'
+        assert_success
+        kubelet_attach data
+        is "$(end_dmeventd)" ''
+        "${monitored[@]}" y "$GROUP/data" 3>&-
+        [[ -n $(end_dmeventd) ]]        # the machine has it do that
+        kubelet_detach data
+        delete data
+        assert_success
+}
+
 # bats test_tags=kernel_too
 @test "parameters that lvm would not take are refused by name" {
         local parameters
@@ -355,6 +379,26 @@ ephemeral() {
         assert_success
         is "$(volumes)" ''
         umount /etc/lvm/lvmlocal.conf
+}
+
+# with_lvm_conf LINE COMMAND...: while the node's lvmlocal.conf has that in its section `devices`.
+with_lvm_conf() {
+        printf 'devices {\n\t%s\n}\n' "$1" >"$BATS_TEST_TMPDIR/lvmlocal.conf"
+        mount --bind "$BATS_TEST_TMPDIR/lvmlocal.conf" /etc/lvm/lvmlocal.conf
+        "${@:2}"
+        umount /etc/lvm/lvmlocal.conf
+}
+
+@test "devices that global_filter or filter of the node's lvm.conf reject are in no pool, and others are" {
+        local key
+        for key in global_filter filter; do
+                with_lvm_conf "$key = [ \"r|^/dev/loop|\" ]" create data "$EXTENT"
+                assert_failure ENODEV
+                with_lvm_conf "$key = [ \"r|^/dev/sd|\" ]" create data "$EXTENT"
+                assert_success
+                delete data
+                assert_success
+        done
 }
 
 @test "a recycled volume is empty, and the next match" {

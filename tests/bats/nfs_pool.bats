@@ -536,6 +536,27 @@ is_released() {
 }
 
 # bats test_tags=kernel,nfs
+@test "a file of a volume that a process of the node has open stays, and the volume with it, until the file is closed" {
+        local fd
+        with_server
+        nfs_pool
+        made_share
+        echo text >"$EXPORTED/data/file"
+        mkdir "$EXPORTED/data/a"
+        SPECS[all]=$(spec all type=nfs "server=$NFS_ADDRESS" "share=$EXPORT") # of the volume's name nobody has anything
+        kubelet_publish all
+        exec {fd}<"$(pod_dir all)/data/file"
+        remove '{"name": "data"}'
+        refused EAGAIN "a process of this node has a file open"
+        is "$(find "$EXPORTED" -name '.nfs*' | wc -l) $(provisioned)" "1 data.json"
+        is "$(cat <&"$fd")" text
+        exec {fd}<&-
+        removed '{"name": "data"}'
+        is "$(on_server)|$(provisioned)" "|"
+        kubelet_unpublish all
+}
+
+# bats test_tags=kernel,nfs
 @test "a server that refuses, and symbolic links on the share, are failures that leave nothing" {
         with_server
         nfs_pool '"subDir": "${pvc.metadata.namespace}/x"'
