@@ -124,6 +124,19 @@ tells_the_past() {
 
 # ---- room
 
+@test "a logical volume whose filesystem another program has frozen has no snapshots until it is thawed" {
+        make plain
+        attach_and_mount data
+        fsfreeze --freeze "$(global_dir data)"
+        snap '{"name": "data", "snapshot": "monday"}'
+        fsfreeze --unfreeze "$(global_dir data)"
+        assert_failure
+        is "$(lvm_volumes "$GROUP" | xargs)|$(provisioned)" "data linear pool thin-pool|data.json"
+        touch "$(global_dir data)/file"
+        snapped '{"name": "data", "snapshot": "monday"}'
+        unmount_volume data
+}
+
 # bats test_tags=kernel_too
 @test "a snapshot and a copy of a logical volume are of the Kubernetes namespace of what they were made of" {
         local volume
