@@ -476,6 +476,12 @@ END
         fails_at fsconfig EINVAL '"options": "rsize=many"'
 }
 
+@test "mountaddr is the address of the mount server of version 3" {
+        start_client plain
+        mount_nfs '"ids": "host", "options": "vers=3,mountaddr=10.77.0.2"'
+        assert_options /data "$(nfs_options /data)" "addr=$NFS_ADDRESS" mountaddr=10.77.0.2
+}
+
 @test "options cannot say another server than the source does" {
         start_client plain-nouserns
         helper mount-nfs "$(nfs_request '"options": "addr=10.77.0.2"')"
@@ -1003,6 +1009,42 @@ up() {
         lifecycle_down data
         up data mountOptions=vers=3
         is "$(node_mount_type "$(pod_dir data)")" nfs
+        lifecycle_down data
+        assert_nothing_left
+}
+
+@test "where the node has no rpcbind, a volume of version 3 has locks of this node alone, unless it wants others, and the log says so" {
+        nfs_driver
+        local holder
+        touch "$EXPORTED/file"
+        up data mountOptions=vers=3
+        assert_options "$(pod_dir data)" "$(node_mount_line "$(pod_dir data)" | sed 's/.* //')" vers=3 nolock
+        grep -qF "mounted $NFS_ADDRESS:$EXPORT without locks (nolock): this node has no rpcbind" "$LOG"
+        background_ready flock --nonblock "$(pod_dir data)/file" sh -c 'echo ready; exec sleep 1000'
+        holder=$BACKGROUND_PID
+        background_ready "$(tool hold-locks)" "$EXPORTED/file" # on the server
+        end_process "$BACKGROUND_PID"
+        end_process "$holder"
+        lifecycle_down data
+        make_dir "$(pod_dir data)"
+        SPECS[data]=$(spec data "server=$NFS_ADDRESS" "share=$EXPORT" mountOptions=vers=3,lock)
+        call mount "$(pod_dir data)" "$(publish_spec data "$POD")"
+        assert_refused "needs rpcbind" "network of the node"
+        rmdir "$(pod_dir data)"
+        assert_nothing_left
+}
+
+@test "where the node has rpcbind, a volume of version 3 has the locks of the server" {
+        nfs_driver
+        begin_lock_services $$
+        touch "$EXPORTED/file"
+        up data mountOptions=vers=3
+        run ! grep -q nolock <<<"$(node_mount_line "$(pod_dir data)")"
+        run ! grep -qF "without locks" "$LOG"
+        background_ready flock --nonblock "$(pod_dir data)/file" sh -c 'echo ready; exec sleep 1000'
+        run "$(tool hold-locks)" "$EXPORTED/file" # on the server
+        is "$status" 1 && [[ $output == *"temporarily unavailable"* ]]
+        end_process "$BACKGROUND_PID"
         lifecycle_down data
         assert_nothing_left
 }

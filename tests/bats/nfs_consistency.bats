@@ -38,21 +38,12 @@ two_clients() {
                 remap_container "plain${CONTROL:+-nouserns}" "$base"
                 install -m 0755 "$(tool file-session)" "$CONTAINER_ROOTFS/bin/"
                 join_server
-                [[ $1 != 3,lock ]] || begin_lock_services
+                [[ $1 != 3,lock ]] || begin_lock_services "$CONTAINER_PID"
                 mount_nfs "\"ids\": \"$([[ -n ${CONTROL:-} ]] && echo host || echo remap)\", \"options\": \"vers=$1\""
                 A=${A:-$CONTAINER_PID}
         done
         B=$CONTAINER_PID
         talk /bin/file-session
-}
-
-# begin_lock_services: what locks of NFS 3 need in the network of a client; containers have none, so that nolock is the default.
-begin_lock_services() {
-        background_ready nsenter --target "$CONTAINER_PID" --net unshare --mount --propagation private --pid --fork --kill-child bash -c '
-                mount -t tmpfs tmpfs /run; mount -t tmpfs tmpfs /var/lib/nfs; mkdir /var/lib/nfs/{sm,sm.bak}
-                rpcbind -f & until rpcinfo -s 127.0.0.1 >/dev/null 2>&1; do sleep 0.1; done
-                rpc.statd -F --no-notify & until rpcinfo -t 127.0.0.1 status >/dev/null 2>&1; do sleep 0.1; done
-                echo ready; wait'
 }
 
 in_a() {

@@ -268,6 +268,15 @@ start_client() {
         join_server
 }
 
+# begin_lock_services PID: until teardown, what locks of NFS 3 need in the network of a client; containers have none, so that nolock is the default.
+begin_lock_services() {
+        background_ready nsenter --target "$1" --net unshare --mount --propagation private --pid --fork --kill-child bash -c '
+                mount -t tmpfs tmpfs /run; mount -t tmpfs tmpfs /var/lib/nfs; mkdir /var/lib/nfs/{sm,sm.bak}
+                rpcbind -f & until rpcinfo -s 127.0.0.1 >/dev/null 2>&1; do sleep 0.1; done
+                rpc.statd -F --no-notify & until rpcinfo -t 127.0.0.1 status >/dev/null 2>&1; do sleep 0.1; done
+                echo ready; wait'
+}
+
 # link_is_gone LINK: true when nothing has the network namespace any more that the link led to: no process, and no NFS mount.
 link_is_gone() {
         ! nsenter --target "$NFS_SERVER" --net ip link show "$1" >/dev/null 2>&1
