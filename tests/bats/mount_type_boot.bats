@@ -103,6 +103,22 @@ $ umount /srv/used
 $ losetup --list --noheadings --output BACK-FILE'
 }
 
+@test "a volume of an automount unit is detached when it was not used for the time of x-systemd.idle-timeout, and attached when it is used again" {
+        helper volume-create '{"name": "used", "size": "8Mi"}'
+        assert_success
+        echo 'used  /srv/used  flexgraft  noauto,nofail,x-systemd.automount,x-systemd.idle-timeout=1s  0 0' >/etc/fstab
+        boot 'attached() { losetup --list --noheadings --output BACK-FILE | grep -c /used.img; }
+                until_is() { for i in $(seq 300); do [ "$(attached)" = "$1" ] && break; sleep 0.1; done; echo "$(attached) $(systemctl is-active srv-used.mount)"; }
+                echo kept >/srv/used/file
+                attached
+                until_is 0
+                cat /srv/used/file
+                attached
+                until_is 0
+                systemctl is-active srv-used.automount'
+        is "$said" $'1\n0 inactive\nkept\n1\n0 inactive\nactive'
+}
+
 @test "where the image is gone, or the filesystem of the pool is not mounted, the unit fails, and nothing is made anew" {
         mkdir -p /srv/{gone,away}
         helper volume-create '{"name": "gone", "size": "8Mi"}'
