@@ -1158,6 +1158,7 @@ END
         echo other >"$EXPORTED/file"
         new_export "share.$BATS_TEST_NUMBER.refers"
         mkdir "$EXPORTED/elsewhere"
+        in_server mount --bind "$EXPORTED/elsewhere" "$EXPORTED/elsewhere"       # knfsd refers where a filesystem is mounted
         in_server exportfs -o "ro,no_subtree_check,insecure,fsid=$((BATS_TEST_NUMBER * 10 + 9)),refer=$other@$NFS_ADDRESS" "*:$EXPORT/elsewhere"
         write_policy '"kinds": ["nfs"], "nfsServers": ["'"$listed"'"]'
         lifecycle_up data "server=$listed" "share=$EXPORT"
@@ -1167,5 +1168,7 @@ END
         lifecycle_down data
         is "$(node_mounts_at "$dir")" 0
         nsenter --target "$NFS_SERVER" --net ip address delete "$listed/16" dev br0
+        in_server exportfs -u "*:$EXPORT/elsewhere"
+        in_server umount --lazy "$EXPORTED/elsewhere"
         assert_nothing_left
 }

@@ -504,8 +504,13 @@ kill_tools() {
         for number in $(points_of "$calls"); do
                 victim=\$AT_PID
                 ((number % 2 == 0)) || victim="\$(awk '{print \$4}' /proc/\$AT_PID/stat)"
-                "$MAKE"
-                at_syscall --timeout 60 --others --at "$number" --run "kill -KILL $victim" "$(program "$swept")" "$request"
+                for ((AT_REACHED = 0; AT_REACHED == 0 && number > 0; )); do
+                        "$MAKE"
+                        at_syscall --timeout 60 --others --at "$number" --run "kill -KILL $victim" "$(program "$swept")" "$request"
+                        [[ $AT_REACHED == 0 ]] || break
+                        "$UNDO" || return 1
+                        number=$((number / 2))  # a run that waits less makes fewer calls
+                done
                 [[ $AT_REACHED == 1 ]] || continue
                 tried=$((tried + 1))
                 if after_kill && again; then
@@ -579,7 +584,7 @@ kills_of() { # KIND
         calls=$AT_TOTAL
         for number in $(points_of "$calls"); do
                 at_syscall --timeout 60 --others --at "$number" --run "kill -KILL \$AT_PID" "$DRIVER" attach "$(spec data)" "$NODE"
-                [[ $AT_REACHED == 1 ]] || continue
+                [[ $AT_REACHED == 1 ]] || { kubelet_detach data; continue; }
                 assert_reply_of_kubelet
                 kubelet_attach data
                 kubelet_stage data
@@ -633,7 +638,7 @@ kill_anywhere() {
         for number in $(points_of "$calls"); do
                 "$MAKE"
                 at_syscall --timeout 60 --at "$number" --kill "$(program "$swept")" "$request"
-                [[ $AT_REACHED == 1 ]] || continue
+                [[ $AT_REACHED == 1 ]] || { "$UNDO" && continue; } || return 1
                 tried=$((tried + 1))
                 if again; then
                         recovered=$((recovered + 1))
