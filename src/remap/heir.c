@@ -54,7 +54,8 @@ enum phase {
 /* Shared by the keeper and the reserve, and nobody else. */
 struct hand_over {
         enum phase phase;
-        bool done; /* the heir serves */
+        bool done;     /* the heir serves */
+        bool reserved; /* the reserve has its name: it is not taken for a keeper any more */
         pid_t keeper;
         int socket_fd;
         int keeper_pidfd;
@@ -207,8 +208,9 @@ static _Noreturn void be_reserve(void (*keep)(void))
 {
         struct pollfd keeper = { .fd = hand_over->keeper_pidfd, .events = POLLIN };
 
-        (void)prctl(PR_SET_NAME, "remap-reserve", 0, 0, 0); /* for ps; cannot fail */
-        while (getppid() == hand_over->keeper)              /* the number of the pidfd may be another file's by now */
+        (void)prctl(PR_SET_NAME, "remap-reserve", 0, 0, 0); /* cannot fail */
+        __atomic_store_n(&hand_over->reserved, true, __ATOMIC_RELEASE);
+        while (getppid() == hand_over->keeper) /* the number of the pidfd may be another file's by now */
                 (void)poll(&keeper, 1, LOOK_MS);
         if (hand_over->done)
                 _exit(EXIT_SUCCESS);
@@ -233,6 +235,10 @@ static bool start_reserve(void (*keep)(void))
                 be_reserve(keep);
         if (pid < 0)
                 hand_over->reserve_pidfd = -1;
+        /* one that first runs after the keeper's end would be a second keeper to the next remap-upgrade, which finds it by name */
+        while (pid > 0 && !__atomic_load_n(&hand_over->reserved, __ATOMIC_ACQUIRE) &&
+               !comes_within(hand_over->reserve_pidfd, 1))
+                ;
         return pid > 0;
 }
 
