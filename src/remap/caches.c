@@ -75,12 +75,30 @@ void caches_tell(struct node *node, pid_t thread, const struct stat *st)
         (void)pthread_mutex_unlock(&telling);
 }
 
+/* execve(2) does not look at S_ISGID where the group may not execute the file. */
+static bool has_set_id(const struct stat *st)
+{
+        return (st->st_mode & S_ISUID) != 0 || (st->st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP);
+}
+
 void caches_tell_owner(struct node *node, const struct stat *st)
 {
         (void)pthread_mutex_lock(&telling);
         node->told_uid = st->st_uid;
         node->told_gid = st->st_gid;
+        node->told_no_set_id = !has_set_id(st);
         (void)pthread_mutex_unlock(&telling);
+}
+
+bool caches_note_set_id(struct node *node, const struct stat *st)
+{
+        bool lost;
+
+        (void)pthread_mutex_lock(&telling);
+        lost = !node->told_no_set_id && !has_set_id(st);
+        node->told_no_set_id = !has_set_id(st);
+        (void)pthread_mutex_unlock(&telling);
+        return lost;
 }
 
 bool caches_note(struct node *node, const struct stat *st)

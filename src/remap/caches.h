@@ -32,7 +32,7 @@ void caches_drop_attributes(struct node *node);
 /* caches_tell() - note that this answer tells a thread in the container the attributes of a file. */
 void caches_tell(struct node *node, pid_t thread, const struct stat *st);
 
-/* caches_tell_owner() - only who owns it: what caches_tell() does, too. */
+/* caches_tell_owner() - only who owns it, and whether set-id bits count: what caches_tell() does, too. */
 void caches_tell_owner(struct node *node, const struct stat *st);
 
 /*
@@ -40,6 +40,9 @@ void caches_tell_owner(struct node *node, const struct stat *st);
  * others than the last ones.
  */
 bool caches_note(struct node *node, const struct stat *st);
+
+/* caches_note_set_id() - note a file's set-id bits. True: it has none that count, and the kernel may have been told some. */
+bool caches_note_set_id(struct node *node, const struct stat *st);
 
 /*
  * caches_begin_writing() - note that the container has the file open for writing. caches_end_writing() - no more. When a

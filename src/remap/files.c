@@ -83,14 +83,20 @@ static bool is_executable(const struct stat *st)
         return (st->st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)) != 0;
 }
 
-/* Whether the kernel does not know what was written after files_flush(): to mapped pages, or by a call that was under way. */
+/*
+ * Whether the kernel does not know what was written after files_flush(): to mapped pages, or by a call that was under way.
+ * Only then its attributes may be dropped: who executes the file now asks for them at this moment, and the kernel ignores
+ * the answer and goes on with the old ones when they are dropped meanwhile.
+ */
 static bool was_written_since(struct node *node, int fd)
 {
         struct stat st;
+        bool lost;
 
         if (fstat(fd, &st) < 0)
                 return false;
-        return is_executable(&st) || (is_alone_and_passed(node) && caches_note(node, &st));
+        lost = caches_note_set_id(node, &st);
+        return (is_alone_and_passed(node) && caches_note(node, &st)) || lost;
 }
 
 static void end_file(struct node *node, const struct fuse_file_info *file)
@@ -310,6 +316,7 @@ static void tell_written(struct node *node, int fd)
 
         if ((fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY || fstat(fd, &st) < 0)
                 return;
+        (void)caches_note_set_id(node, &st);
         if (is_alone_and_passed(node) || is_executable(&st))
                 caches_drop_attributes(node);
         if (is_alone_and_passed(node))

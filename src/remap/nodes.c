@@ -87,7 +87,8 @@ int nodes_begin(void)
                 struct node *node = &shared->nodes[i];
 
                 node->busy = 0;
-                node->opened = 0; /* that number may be of another file by now */
+                node->opened = 0;             /* that number may be of another file by now */
+                node->told_no_set_id = false; /* a program that does not know it may have been here */
                 if (node->used &&
                     node->lookups == 0) { /* forgotten while a request used it, or never reported to the kernel */
                         node->used = 0;
