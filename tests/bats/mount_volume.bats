@@ -695,7 +695,7 @@ child_asks_fuse() {
 other_container_has_volume() {
         local first=$BACKGROUND_PID
         start_container plain 300000
-        mount_volume db /data '"timeoutSeconds": 15'
+        mount_volume db /data '"timeoutSeconds": 60'
         assert_success
         remove_mount /data
         assert_success
@@ -739,7 +739,7 @@ other_container_has_volume() {
         is "$status" 143
         run -1 assert_no_helper_processes               # it hangs still
         start_container plain 300000
-        mount_volume db /data '"timeoutSeconds": 15'
+        mount_volume db /data '"timeoutSeconds": 60'
         assert_success
         remove_mount /data
         assert_success

@@ -463,18 +463,19 @@ is_in_lseek() {
         local first
         serve_a_server
         install -m 0666 /dev/null "$BATS_TEST_TMPDIR/tmpfs/file"
-        trace_daemon -e trace=lseek -e inject=lseek:delay_enter=3000000
+        trace_daemon -e trace=lseek -e inject=lseek:delay_enter=60000000
         first=$TRACER
-        trace_keeper -e trace=pwritev2 -e inject=pwritev2:delay_exit=3000000
+        trace_keeper -e trace=pwritev2 -e inject=pwritev2:delay_exit=60000000
         background as_user 1000 sh -c 'echo line >>/data/file'
         the_remap_process remap-daemon
         wait_until 10 is_in_lseek "$REPLY" # before it appends
         kill_daemon
+        kill -KILL "$first"             # or it waits until the delay is over
         wait "$first" || :
         wait_until 10 test -s "$BATS_TEST_TMPDIR/tmpfs/file"
         kill_daemon
         wait "$BACKGROUND_PID"
-        kill -KILL "$TRACER"            # at SIGTERM it waits in vain for a thread of the one that was killed
+        kill -KILL "$TRACER"
         wait "$TRACER" || :
         is "$(<"$BATS_TEST_TMPDIR/tmpfs/file")" line
 }

@@ -288,7 +288,7 @@ test "first" { true; }
 test "second" { false; }
 test "third" { true; }
 END_OF_FILE
-        run_tests --test-limit 10 check
+        run_tests --test-limit 20 check
         is "$status" 1
         is "$(tail -n 1 <<<"$output")" "2 passed, 1 failed, 0 skipped" || { show_last; false; }
         [[ $output == *"not ok check ends: second: bats has no result of it"* ]] || { show_last; false; }
@@ -300,9 +300,9 @@ END_OF_FILE
 teardown() { sleep 1000; }
 test "fails" { echo "what it said"; false; }
 END_OF_FILE
-        run_tests --test-limit 10 check
+        run_tests --test-limit 20 check
         is "$status" 1
-        [[ $output == *"not ok check slow: fails"*"timeout after 10s"*"what it said"* ]] || { show_last; false; }
+        [[ $output == *"not ok check slow: fails"*"timeout after 20s"*"what it said"* ]] || { show_last; false; }
 }
 
 # ended_once CONDITION...: a run that is ended as soon as that is true; a file of it has one endless test.
