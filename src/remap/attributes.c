@@ -41,11 +41,22 @@ static struct timespec plain_time(const struct statx_timestamp *time)
         return (struct timespec){ .tv_sec = time->tv_sec, .tv_nsec = time->tv_nsec };
 }
 
+/* What caches_tell() notes. */
+static struct stat plain_stat(const struct statx *st)
+{
+        return (struct stat){ .st_mode = st->stx_mode,
+                              .st_uid = st->stx_uid,
+                              .st_gid = st->stx_gid,
+                              .st_size = (off_t)st->stx_size,
+                              .st_mtim = plain_time(&st->stx_mtime),
+                              .st_ctim = plain_time(&st->stx_ctime) };
+}
+
 /* The same with the time of birth, if the filesystem has that: all that the kernel asks for, and caches. */
 static void reply_more_attributes(fuse_req_t request, int r, struct node *node, int fd)
 {
         struct newer_statx answer = { .valid = (uint64_t)operation_cached_seconds() };
-        struct stat plain = {};
+        struct stat plain;
         struct statx st;
 
         if (r == 0 && statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &st) < 0)
@@ -69,11 +80,7 @@ static void reply_more_attributes(fuse_req_t request, int r, struct node *node, 
         answer.modified = newer_time(&st.stx_mtime);
         answer.special_major = st.stx_rdev_major;
         answer.special_minor = st.stx_rdev_minor;
-        plain.st_uid = st.stx_uid;
-        plain.st_gid = st.stx_gid;
-        plain.st_size = (off_t)st.stx_size;
-        plain.st_mtim = plain_time(&st.stx_mtime);
-        plain.st_ctim = plain_time(&st.stx_ctime);
+        plain = plain_stat(&st);
         caches_tell(node, fuse_req_ctx(request)->pid, &plain);
         source_ids_show(&answer.uid, &answer.gid);
         (void)fuse_reply_buf(request, (const char *)&answer, sizeof answer);

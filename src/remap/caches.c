@@ -86,7 +86,8 @@ void caches_tell_owner(struct node *node, const struct stat *st)
         (void)pthread_mutex_lock(&telling);
         node->told_uid = st->st_uid;
         node->told_gid = st->st_gid;
-        node->told_no_set_id = !has_set_id(st);
+        if (has_set_id(st)) /* what is told afterwards it may ignore (caches_tell()) */
+                node->told_no_set_id = false;
         (void)pthread_mutex_unlock(&telling);
 }
 

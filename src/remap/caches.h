@@ -41,7 +41,10 @@ void caches_tell_owner(struct node *node, const struct stat *st);
  */
 bool caches_note(struct node *node, const struct stat *st);
 
-/* caches_note_set_id() - note a file's set-id bits. True: it has none that count, and the kernel may have been told some. */
+/*
+ * caches_note_set_id() - note a file's set-id bits. True: it has none that count, and the kernel may believe some that it was
+ * told; the caller drops the attributes.
+ */
 bool caches_note_set_id(struct node *node, const struct stat *st);
 
 /*

@@ -78,11 +78,6 @@ static bool is_alone_and_passed(const struct node *node)
         return shared->alone && node->backing > 0;
 }
 
-static bool is_executable(const struct stat *st)
-{
-        return (st->st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)) != 0;
-}
-
 /*
  * Whether the kernel does not know what was written after files_flush(): to mapped pages, or by a call that was under way.
  * Only then its attributes may be dropped: who executes the file now asks for them at this moment, and the kernel ignores
@@ -313,11 +308,12 @@ void files_write(fuse_req_t request, fuse_ino_t number, const char *data, size_t
 static void tell_written(struct node *node, int fd)
 {
         struct stat st;
+        bool lost;
 
         if ((fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY || fstat(fd, &st) < 0)
                 return;
-        (void)caches_note_set_id(node, &st);
-        if (is_alone_and_passed(node) || is_executable(&st))
+        lost = caches_note_set_id(node, &st);
+        if (is_alone_and_passed(node) || lost)
                 caches_drop_attributes(node);
         if (is_alone_and_passed(node))
                 (void)caches_note(node, &st);

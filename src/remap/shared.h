@@ -65,12 +65,12 @@ struct node {
         int32_t handle_type;
         uint32_t handle_size; /* 0: none */
         uint8_t handle[HANDLE_SIZE];
-        bool stale;          /* its server has no such file any more: its name may be another file's */
-        bool told_varied;    /* caches.c */
-        bool told_no_set_id; /* it was told last that no set-id bits make it another user's program; false: not known */
-        uint32_t writers;    /* files open for writing in the container; too many after a daemon was killed */
-        int32_t told_to;     /* who in the container was told its attributes since they were dropped */
-        int32_t opened;      /* an open file of it that is passed through, of this daemon; 0: none is noted */
+        bool stale;             /* its server has no such file any more: its name may be another file's */
+        bool told_varied;       /* caches.c */
+        bool told_no_set_id;    /* since it lost its set-id bits, or had none, none were told; false: not known */
+        uint32_t writers;       /* files open for writing in the container; too many after a daemon was killed */
+        int32_t told_to;        /* who in the container was told its attributes since they were dropped */
+        int32_t opened;         /* an open file of it that is passed through, of this daemon; 0: none is noted */
         struct file_state told; /* what was told last */
         uint32_t told_uid;      /* and who owns it */
         uint32_t told_gid;
