@@ -470,7 +470,7 @@ END
         [[ $(unit_value flexgraft-csi.service ExecStart) == *" --node other --name nfs.csi.k8s.io" ]]
 }
 
-@test "programs in the directory of an earlier install are removed, and what is not flexgraft's is left alone" {
+@test "programs in the directory of an earlier install are removed, and files of other projects stay" {
         installed --from "$FIRST" --program-dir /srv/first
         installed --from "$FIRST" --program-dir /srv/first/
         PROGRAMS=$NODE/srv/first holds "$FIRST"

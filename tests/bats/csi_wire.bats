@@ -132,7 +132,7 @@ given_up() {
         is "$(wc -l <"$CORE/began")" 2 "programs that were started"
 }
 
-@test "a call that has only looked when nobody waits for it any more changes nothing" {
+@test "a call that has only looked when its caller waits no more changes nothing" {
         local id=0a076e236523702323 # "n#e#p##"
         make_program volume-create '{"status": "Success", "volume": {"name": "n#e#p##", "type": "nfs"}}'
         core_start

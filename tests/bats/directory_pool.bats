@@ -316,7 +316,7 @@ pool_on() {
         nothing_of_directories
 }
 
-@test "a tree with an immutable file stays until somebody takes the attribute away, and others of the pool go" {
+@test "a tree with an immutable file stays until the attribute is taken away, and others of the pool go" {
         pool_on 32m mkfs.ext4 -q
         made_directory
         made_directory other
@@ -333,7 +333,7 @@ pool_on() {
         nothing_of_directories
 }
 
-@test "a tree with a read-only subvolume of btrfs stays until somebody makes it writable, and others of the pool go" {
+@test "a tree with a read-only subvolume of btrfs stays until that is made writable, and others of the pool go" {
         local sub
         pool_on 120m mkfs.btrfs -q
         made_directory

@@ -199,7 +199,7 @@ survives_kill() {
 }
 
 # bats test_tags=deep
-@test "poststop does not wait for a raw device that does not take what is written, and takes it back when it does" {
+@test "poststop does not wait for a raw device that takes no writes, and takes it back when it does" {
         local below=$BATS_TEST_TMPDIR/below
         truncate -s 400M "$below.img"
         mkfs.xfs -q "$below.img"

@@ -124,7 +124,7 @@ teardown() {
         is_away db
 }
 
-@test "options of mounts keep their meaning, what is for others is passed over, and unknown ones are refused by name" {
+@test "options of mounts keep their meaning, those for other programs are passed over, and unknown ones are refused by name" {
         made db
         mount_type db "$POINT" -o "ro,noatime,nosuid,x-test.here=1,X-test,comment=text,nofail,_netdev"
         ends_with 0
@@ -286,7 +286,7 @@ of_mode() {
         is_away db
 }
 
-@test "umount works by the volume's name, by its options, lazily, and says what is busy" {
+@test "umount works by the volume's name, by its options, lazily, and says why a mount is busy" {
         made db
         mount_type db "$POINT"
         umount_type db
@@ -328,7 +328,7 @@ of_mode() {
         is_away db
 }
 
-@test "umount -r makes what is busy read-only, in volume-list too, unless a file is open for writing" {
+@test "umount -r makes a busy mount read-only, in volume-list too, unless a file is open for writing" {
         made db
         mount_type db "$POINT"
         exec 7>"$POINT/file"
@@ -608,7 +608,7 @@ remounts() {
         says 1 "option subdir=a is unknown"
 }
 
-@test "mount -t flexgraft-remap of what is no directory and no export says what a source is" {
+@test "mount -t flexgraft-remap of neither a directory nor an export says which sources there are" {
         by_name mount -t flexgraft-remap nfs:server "$POINT"
         says 1 'an export, "nfs:host:/path"'
         by_name mount -t flexgraft-remap nfs:server:/export "$POINT" -o nosuid

@@ -100,7 +100,7 @@ on_server() {
         jq -c '.pool = "share" | .type = "nfs" | .id = "data"' "$STATE_DIR/provisioned/data.json" >"$BATS_TEST_TMPDIR/record"
         cp "$BATS_TEST_TMPDIR/record" "$STATE_DIR/provisioned/data.json"
         helper volume-expand '{"name": "data", "size": "2m"}'
-        refused EOPNOTSUPP "a directory on a server has no size"
+        refused EOPNOTSUPP "volumes of type nfs cannot grow: a directory has no size"
         cmp "$BATS_TEST_TMPDIR/record" "$STATE_DIR/provisioned/data.json"
 }
 

@@ -370,7 +370,7 @@ mount_image() {
         assert_mounts_at /data 0
 }
 
-@test "what is wanted is kept by the container's name: a process or a pod has none" {
+@test "wanted mounts are kept by the container's name: a process or a pod has none" {
         local container json
         lives crun
         mount_wish /data
@@ -387,7 +387,7 @@ mount_image() {
         assert_wishes /data
 }
 
-@test "mount-list tells what is wanted in a container that is named by its process" {
+@test "mount-list tells the wanted mounts of a container that is named by its process" {
         lives crun
         mount_wish /data
         mount_wish /other

@@ -212,11 +212,11 @@ no_mount_is_recorded() {
         [[ -z $(compgen -G "$STATE_DIR/mounts/*.json") ]]
 }
 
-@test "Podman with crun: a container that ends leaves no record of what was wanted in it, whatever it was called" {
+@test "Podman with crun: a container that ends leaves no record of wanted mounts, whatever it was called" {
         wanted_ends crun
 }
 
-@test "Podman with runc: a container that ends leaves no record of what was wanted in it, whatever it was called" {
+@test "Podman with runc: a container that ends leaves no record of wanted mounts, whatever it was called" {
         wanted_ends runc
 }
 

@@ -93,7 +93,7 @@ of_a() {
 }
 
 # bats test_tags=kernel
-@test "what is id-mapped for the source's container already is served, with owners as each counts" {
+@test "a source that is id-mapped for its container already is served, with owners as each counts" {
         start_overlay_and_plain
         use_container "$A"
         helper mount-bind "$(bind_request /given)"
@@ -296,7 +296,7 @@ with_links() {
                 echo three >&4 && cat <&6' | xargs)" "two one two three"
 }
 
-@test "a pipe or a socket as the source is refused, as nobody in the other container could meet who is at its other end" {
+@test "a pipe or a socket as the source is refused: its other end is in the source's container alone" {
         start_overlay_and_plain
         in_a mkfifo /share/pipe
         c2c /share/pipe /pipe '"ids": "remap"'
@@ -454,7 +454,7 @@ with_links() {
 }
 
 # bats test_tags=kernel
-@test "what is mounted below the source while it is cloned is not served" {
+@test "a mount that comes below the source while that is cloned is not served" {
         local call
         remap_container plain-shared 100000 on_overlay
         A=$CONTAINER_PID

@@ -437,7 +437,7 @@ both()'
         is "$(uniq -c <<<"$output" | xargs)" "8 20 0 1 0 0"
 }
 
-@test "nobody else gives a file capabilities, nor root to a file whose owner the container does not have" {
+@test "no other user gives a file capabilities, nor root to a file whose owner the container does not have" {
         local way
         three_ways ext4
         touch "$SOURCE_DIR/of-user" "$SOURCE_DIR/foreign"

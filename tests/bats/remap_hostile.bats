@@ -62,7 +62,7 @@ teardown() {
         done
 }
 
-@test "a file that the node gives to somebody whom the container does not have is no more its root's, which has it open" {
+@test "a file that the node gives to a user whom the container does not have is no more its root's, which has it open" {
         local type
         remap_bed
         for type in ext4 tmpfs; do

@@ -343,7 +343,7 @@ data_ends() {
         assert_not_understood fallback
 }
 
-@test "a mount with fallback is another request than one without, and what is the default is not" {
+@test "a mount with fallback is another request than one without, and one that names the default is not" {
         remap_container plain
         helper mount-bind "$(bind_request /data)"
         mounted idmapped
@@ -388,7 +388,7 @@ data_ends() {
         done
 }
 
-@test "what is in the way of remap, too, fails and leaves nothing" {
+@test "an overlay that remap cannot mount, either, fails and leaves nothing" {
         remap_container plain
         refusing_source
         mkdir "$REFUSING"/{lower,upper,work}

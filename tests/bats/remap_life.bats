@@ -65,7 +65,7 @@ teardown() {
         ((kib <= 128 + 500)) || { echo "used: $kib KiB"; return 1; }
 }
 
-@test "the two processes of a remap mount that nobody uses have 256 KiB of their own" {
+@test "the two processes of an unused remap mount have 256 KiB of their own" {
         only_remap
         [[ $FLEXGRAFT_BIN != */sanitize ]] || skip "the sanitizers need more memory"
         local process kib sum=0

@@ -93,7 +93,7 @@ behind_bindfs() {
         is "$(stat -c %u "$dir/secret")" 100000
 }
 
-@test "a file that the node gives to somebody whom a container does not have is no more its root's, which has it open" {
+@test "a file that the node gives to a user whom a container does not have is no more its root's, which has it open" {
         make_source ext4
         : >"$BATS_TEST_TMPDIR/ext4/file"
         two_containers "$BATS_TEST_TMPDIR/ext4"
@@ -250,7 +250,7 @@ for line in sys.stdin:
         wait_until 10 process_is_gone "$KEEPER"
 }
 
-@test "with cache always what is known is not asked for again, by any of the containers, and another cache is another request" {
+@test "with cache always known attributes and names are not asked for again, by any of the containers, and another cache is another request" {
         make_source tmpfs
         local dir=$BATS_TEST_TMPDIR/tmpfs daemon before
         echo text >"$dir/file"

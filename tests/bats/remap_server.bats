@@ -95,7 +95,7 @@ print(*said)'
         run ! as 1000 append /data/team/other x 1
 }
 
-@test "a user namespace that a container, or a user of the node, makes with a map of its choice gives nobody the rights of another" {
+@test "a user namespace that a container, or a user of the node, makes with a map of its choice gives no process the rights of another user" {
         file only-1000 0666 0:0
         two_containers "$BEHIND"
         user 1001 unshare --user --map-user=1000 --map-group=1000 id -u

@@ -473,7 +473,7 @@ verify_until_stop() {
 }
 
 # bats test_tags=deep
-@test "fio finds all that it wrote, and nobody gets an error, while daemons and keepers are killed and upgraded" {
+@test "fio finds all that it wrote, and no call fails, while daemons and keepers are killed and upgraded" {
         local kills=${FLEXGRAFT_REMAP_KILLS:-8} upgrades=${FLEXGRAFT_REMAP_UPGRADES:-4} pids=() pid i j done=0 name kind SAID=0
         remap_bed ext4
         kept_open
