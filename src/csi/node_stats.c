@@ -116,13 +116,13 @@ static void expanded(struct call *call, const struct outcome *outcome)
  */
 static void located(struct call *call, const struct outcome *outcome)
 {
-        static const char *const sizeless[] = { "nfs", "bind", NULL };
         const Csi__V1__NodeExpandVolumeRequest *request = (const void *)call_request(call);
         const struct node_work *work = call_kept(call);
-        const char *type = json_member_text(json_object_get(outcome->reply, "mounted"), "type");
+        const json_t *mounted = json_object_get(outcome->reply, "mounted");
         const bool staged = strcmp(request->volume_path, request->staging_target_path) == 0;
 
-        if (node_done(outcome) ? text_among(type, sizeless) : staged && outcome->error == ENXIO)
+        if (node_done(outcome) ? json_is_false(json_object_get(mounted, "ownFilesystem"))
+                               : staged && outcome->error == ENXIO)
                 answer_expanded(call, request->capacity_range != NULL ? request->capacity_range->required_bytes : 0);
         else if (node_done(outcome) || is_elsewhere(outcome))
                 call_fail(call, GRPC_NOT_FOUND, "there is no volume %.256s in a pool", work->name);

@@ -106,6 +106,7 @@ static const struct key mounted_keys[] = {
         { "name", LIST, LIST, KEY_ANY, .help = "of the volume" },
         { "path", LIST, LIST, KEY_ANY, .help = "where it is mounted" },
         { "type", LIST, 0, KEY_ANY, .help = "as in the options of the driver: loop, nfs, ..." },
+        { "ownFilesystem", LIST, 0, KEY_BOOLEAN, .help = "false: it is a directory of another one, and has no size" },
         { "health", LIST, LIST, KEY_WORD, .words = provision_health_words, .help = "as of a volume" },
         { "problem", LIST, 0, KEY_ANY, .help = "what is wrong with it" },
         { "size", LIST, 0, KEY_COUNT, .help = "bytes of its filesystem, or of its device" },

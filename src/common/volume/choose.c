@@ -46,12 +46,10 @@ int volume_choose_kind(struct volume_call *call, struct error *error)
 
 int volume_choose_growing(const struct volume_call *call, struct error *error)
 {
-        const char *why = call->kind->sizeless;
-
         return call->kind->grow != NULL ? 0
                                         : fail_because(error, EOPNOTSUPP, "grow volume", call->request->name,
-                                                       "volumes of type %s cannot grow%s%s", call->kind->word,
-                                                       why != NULL ? ": " : "", why != NULL ? why : "");
+                                                       "volumes of type %s cannot grow%s", call->kind->word,
+                                                       call->kind->owned ? "" : ": a directory has no size");
 }
 
 void volume_choose_lost(struct volume_call *call)

@@ -23,6 +23,7 @@
 #include "provision/reply.h"
 #include "state/config.h"
 #include "state/volume_record.h"
+#include "volume/kind_words.h"
 
 #define SHARE_MS 2000 /* of one volume that does not answer */
 #define TIME_MS 20000 /* of all of them */
@@ -292,6 +293,20 @@ int volume_health_add(json_t *reply, struct error *error)
         return 0;
 }
 
+static const struct {
+        const char *word;
+        bool owned;
+} types[] = {
+#define COMMA ,
+#define TYPE(word, has_device, owned)                                                                                  \
+        {                                                                                                              \
+#word, owned                                                                                           \
+        }
+        VOLUME_TYPES(TYPE, COMMA)
+#undef TYPE
+#undef COMMA
+};
+
 static json_t *describe(const struct patient *patient)
 {
         const struct fs_usage *usage = &patient->usage;
@@ -300,6 +315,9 @@ static json_t *describe(const struct patient *patient)
 
         if (patient->type[0] != '\0')
                 (void)json_object_set_new(mounted, "type", json_string(patient->type));
+        for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+                if (strcmp(types[i].word, patient->type) == 0)
+                        (void)json_object_set_new(mounted, "ownFilesystem", json_boolean(types[i].owned));
         if (patient->problem[0] != '\0')
                 (void)json_object_set_new(mounted, "problem", reply_printable(patient->problem));
         if (patient->device_bytes > 0)

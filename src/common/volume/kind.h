@@ -47,6 +47,7 @@ struct volume_kind {
         const char *word;
         const char *const *harmless_options; /* mount options that policy.json need not list; NULL: none */
         bool has_device;
+        bool owned;                          /* of volume/kind_words.h */
         const struct volume_option *options; /* besides those that all kinds have (volume/request.h) */
         /* whether options without a "type" can mean this kind alone; NULL: they never do */
         bool (*guess)(const struct volume_request *request);
@@ -82,7 +83,6 @@ struct volume_kind {
         int (*predict)(struct volume_call *call, struct error *error);
         /* ensure that the device is at least this large; gives its size */
         int (*grow)(struct volume_call *call, uint64_t size_bytes, uint64_t *ret_size_bytes, struct error *error);
-        const char *sizeless; /* why its volumes cannot grow; NULL: nothing more to say than that */
 
         /* without a device: its directory on the node, which no call deletes before this one ends; its fd (O_PATH),
          * owned by the caller; NULL: it has none */
@@ -116,10 +116,10 @@ struct volume_kind {
 /* The kinds, each in kind_WORD.c, and what their rows begin with: VOLUME_KIND(loop). */
 #define VOLUME_KIND_DECLARATION(word, has_device, owned)                                                               \
         extern const struct volume_kind kind_##word;                                                                   \
-        enum { VOLUME_HAS_DEVICE_##word = (has_device) }
+        enum { VOLUME_HAS_DEVICE_##word = (has_device), VOLUME_IS_OWNED_##word = (owned) }
 VOLUME_TYPES(VOLUME_KIND_DECLARATION, ;);
 VOLUME_WRAPPERS(VOLUME_KIND_DECLARATION, ;)
 #undef VOLUME_KIND_DECLARATION
-#define VOLUME_KIND(name) .word = #name, .has_device = VOLUME_HAS_DEVICE_##name
+#define VOLUME_KIND(name) .word = #name, .has_device = VOLUME_HAS_DEVICE_##name, .owned = VOLUME_IS_OWNED_##name
 
 #endif

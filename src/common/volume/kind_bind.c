@@ -52,6 +52,5 @@ static const struct volume_option options[] = {
         {},
 };
 
-const struct volume_kind kind_bind = { VOLUME_KIND(bind),    .options = options,
-                                       .needs_policy = true, .any_filesystem = true,
-                                       .make = make,         .sizeless = "a directory of the node has no size" };
+const struct volume_kind kind_bind = { VOLUME_KIND(bind), .options = options, .needs_policy = true,
+                                       .any_filesystem = true, .make = make };

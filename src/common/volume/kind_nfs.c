@@ -91,13 +91,6 @@ static const struct volume_option options[] = {
         {},
 };
 
-const struct volume_kind kind_nfs = { VOLUME_KIND(nfs),
-                                      .needs = NEED(NFS),
-                                      .any_filesystem = true,
-                                      .options = options,
-                                      .hints = nfs_hints,
-                                      .harmless_options = nfs_harmless_options,
-                                      .guess = guess,
-                                      .make = make,
-                                      .mount_apart = mount_apart,
-                                      .sizeless = "a directory on a server has no size" };
+const struct volume_kind kind_nfs = { VOLUME_KIND(nfs),   .needs = NEED(NFS), .any_filesystem = true,
+                                      .options = options, .hints = nfs_hints, .harmless_options = nfs_harmless_options,
+                                      .guess = guess,     .make = make,       .mount_apart = mount_apart };

@@ -5,7 +5,7 @@
  *
  * Each row is X(word, has_device, owned). word: its "type", and the name of drivers for it alone, VENDOR~WORD.
  * has_device: attached before it is mounted. owned: the filesystem is the volume's alone, so kubelet may give it a label
- * and a group.
+ * and a group; else the volume is a directory of it, and has no size.
  */
 #ifndef FLEXGRAFT_VOLUME_KIND_WORDS_H
 #define FLEXGRAFT_VOLUME_KIND_WORDS_H
