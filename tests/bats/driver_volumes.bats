@@ -106,6 +106,23 @@ open_binds() {
         assert_nothing_left
 }
 
+# own_filesystem NAME EXPECTED: what volume-list says where a pod has it.
+own_filesystem() {
+        helper volume-list "{\"name\": \"$1\", \"path\": \"$(pod_dir "$1")\"}"
+        assert_success
+        is "$(json_field .mounted.ownFilesystem)" "$2" "$1"
+}
+
+@test "volume-list says where a volume is mounted whether its filesystem is its own" {
+        write_policy "\"kinds\": [\"bind\", \"loop\"], \"sources\": [\"$BATS_TEST_TMPDIR\"]"
+        lifecycle_up host type=bind "source=$SOURCE"
+        lifecycle_up disk type=loop size=8Mi
+        own_filesystem host false
+        own_filesystem disk true
+        lifecycle_down host
+        lifecycle_down disk
+}
+
 @test "what the node mounts read-only stays so in a pod, and so do noexec and nosymfollow" {
         local option
         open_binds
