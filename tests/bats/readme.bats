@@ -172,6 +172,37 @@ JSON
         done < <(documents)
 }
 
+# shown: what README.md shows, or scripts/demo prints, as text to compare: without what another run has otherwise (ids, numbers, dates, the width of a
+# column), and each reply in one line, since where its lines end depends on the numbers.
+shown() {
+        sed -E -e ':join; /^    \{.*,$/ {N; s/\n *//; b join}' -e 's/ +/ /g' -e "s/$CONTAINER_ID/web/g" -e 's/"disk-[0-9a-f]+"/"disk-ID"/' \
+                -e 's/"(pid|mountId)":[0-9]+/"\1":N/g' -e 's,/dev/loop[0-9]+,/dev/loopN,g' -e 's/ [A-Z][a-z]{2} [0-9]+ [0-9:]{5} / DATE /'
+}
+
+@test "what the console block of README.md shows is what steps of scripts/demo print" {
+        local work=$BATS_TEST_TMPDIR/work demo=$FLEXGRAFT_REPO/scripts/demo step status=0
+        mkdir -p "$work/shared"
+        ln -s "$FLEXGRAFT_BIN" "$work/bin"
+        start_container crun
+        { # its functions, and its steps without those before and after
+                sed -nE '/^say\(\) /p; /^(show|helper|inside)\(\) /,/^\}/p' "$demo"
+                # shellcheck disable=SC2016     # for the script that is made here
+                echo 'set -euo pipefail; bold="" plain="" name=$CONTAINER_ID pid=$CONTAINER_PID; cd "$work"'
+                for step in 2 4 5 6; do
+                        sed -n "/^say \"$step\. /,/^$/p" "$demo"
+                done
+        } >"$work/steps"
+        # shellcheck disable=SC1091     # made above
+        (source "$work/steps") >"$work/printed" || status=$?
+        bed_loops+=("$(losetup --associated "$work/disk.img" --noheadings --output NAME)")
+        cat "$work/printed"
+        is "$status" 0
+        blocks README.md console | sed '/^# /d' | shown >"$work/shown"
+        (($(wc -l <"$work/shown") >= 4))
+        # lines of it that are not there, or not in this order
+        is "$(shown <"$work/printed" | diff - "$work/shown" | grep '^>')" ''
+}
+
 # ---- form
 
 @test "README.md names every group of scripts/install-deps, and what the programs need when they run" {
