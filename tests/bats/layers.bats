@@ -67,6 +67,36 @@ refused() {
         refused "src/mount-helpers/mount-bind.c includes privileges/mount-batch.h, the privileges of another program"
 }
 
+@test "a module that includes the privileges of another process is told" {
+        file common/mount/nfs.c '#include "privileges/parser.h"'
+        refused "src/common/mount/nfs.c includes privileges/parser.h, the privileges of another program"
+}
+
+@test "a module that starts a process includes the privileges of that process" {
+        file common/process/sealed_child.c '#include "privileges/parser.h"'
+        layers
+        is "$status:$output$stderr" "0:"
+}
+
+@test "a folder may include each folder of its row, and does" {
+        local folder allowed other unused=''
+        while IFS='=' read -r folder allowed; do
+                for other in $allowed; do
+                        grep -qE "^#include \"$other/[a-z_-]+\.h\"" "$FLEXGRAFT_REPO/src/$folder"/*.[ch] || unused+="$folder -> $other "
+                done
+        done < <(sed -nE "s/^ +\\[(.*)\\]='(.*)'\$/\\1=\\2/p" "$FLEXGRAFT_REPO/scripts/layers")
+        is "$unused" ''
+}
+
+@test "a call by number is told with the kernel's name of it, and through bare_call()" {
+        local call
+        for call in 'syscall(__NR_setns, 3, 0)' 'bare_call(__NR_setns, 3, 0, 0, 0, 0)' 'bare_call(SYS_setns, 3, 0, 0, 0, 0)'; do
+                file common/base/fd.h "static inline long work(void) { return $call; }"
+                layers
+                [[ $status == 1 && $stderr == *"layers: base/fd: calls of setns|unshare belong into: process/namespace "* ]] || { echo "not told: $call"; false; }
+        done
+}
+
 @test "a call outside its place is told, in whatever folder or header, and by number" {
         file remap/work.c 'int work(void) { return setns(3, 0); }'
         layers
