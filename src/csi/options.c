@@ -128,6 +128,7 @@ static int check(const struct options *options, struct error *error)
 
 int options_read(int argc, char **argv, struct options *ret_options, struct error *error)
 {
+        /* the options point to them */
         static struct config config;
         static struct utsname host;
         static char default_endpoint[PATH_MAX + NAME_MAX_BYTES + 32];

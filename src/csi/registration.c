@@ -30,7 +30,7 @@ static void get_info(struct call *call)
  */
 static void notify(struct call *call)
 {
-        static int again_ms = AGAIN_FIRST_MS;
+        static int again_ms = AGAIN_FIRST_MS; /* kept: it grows with each failure in a row */
         const Pluginregistration__RegistrationStatus *status =
                 (const Pluginregistration__RegistrationStatus *)call_request(call);
         Pluginregistration__RegistrationStatusResponse response =

@@ -234,7 +234,7 @@ int server_run(struct error *error)
 
 static void show_now(struct loop_timer *timer)
 {
-        static int again_ms = SHOW_FIRST_MS;
+        static int again_ms = SHOW_FIRST_MS; /* kept: it grows with each failure in a row */
         const struct listener *listener = doors[LISTEN_MAX - 1].listener;
         int r = listener != NULL ? listen_show_anew(listener) : 0;
 

@@ -306,7 +306,7 @@ int nodes_open_file(int opened_fd, struct node **ret_node, struct stat *ret_stat
 int nodes_look_up(int directory_fd, const char *name, struct node **ret_node, struct stat *ret_stat)
 {
         static const union handle none = {};
-        static __thread bool unknown; /* the last one that this thread looked up was: so may be the next */
+        static __thread bool unknown; /* kept: the last one that this thread looked up was; so may be the next */
         struct node *node;
         uint64_t only;
 

@@ -31,7 +31,7 @@ void error_because(struct error *error, int errnum, const char *operation, const
 
 const char *error_text(int errnum)
 {
-        static __thread char number[32];
+        static __thread char number[32]; /* static: callers point to it */
         const char *text = strerrordesc_np(errnum);
 
         if (text != NULL)

@@ -23,7 +23,7 @@ static char volumes[LVM_FILTER_VOLUMES_SIZE]; /* of the order */
 /* Without udev, lvm must create device nodes itself, and must not wait for udev. Reports are as lvm_report.c reads them. */
 static const char *const *configuration(void)
 {
-        static char text[CONFIGURATION_SIZE];
+        static char text[CONFIGURATION_SIZE]; /* static: extra points to it */
         static const char *const extra[] = { "--config", text, NULL };
         const bool alone = access("/run/udev/control", F_OK) != 0;
 
@@ -116,6 +116,7 @@ void lvm_release(void)
 
 static int run(const char *const *words, json_t **ret_report, struct error *error)
 {
+        /* kept: it is made anew only when the devices may have changed */
         static char list[sizeof VOLUMES + LVM_FILTER_VOLUMES_SIZE] = VOLUMES;
         const char *all[WORDS_MAX + 1];
         size_t count = 0;

@@ -13,8 +13,7 @@
 
 const char *container_lookup_runtimes(void)
 {
-        static char names[256];
-
+        static char names[256]; /* kept: it is made once, and callers point to it */
         size_t end = strlen(names);
 
         if (end == 0)

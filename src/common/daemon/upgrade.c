@@ -260,7 +260,7 @@ static int enter_group(char *line, pid_t heir, struct error *error)
 static int enter_groups(pid_t keeper, pid_t heir, struct error *error)
 {
         static char wanted[GROUPS_SIZE];
-        static char now[GROUPS_SIZE]; /* both static, for their size */
+        static char now[GROUPS_SIZE];
         char *rest_of_now = now;
         char *rest = wanted;
         char *line;

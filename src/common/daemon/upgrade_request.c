@@ -158,7 +158,7 @@ static json_t *describe(const struct seen *seen)
 /* A failure of one is none of the others. */
 static int see(const struct upgrade_mount *mount, void *argument, struct error *ignored)
 {
-        static struct error error; /* static, for its size */
+        static struct error error;
         struct job *job = argument;
         struct seen seen = { .mount = mount, .outcome = mount->current ? CURRENT : OLD, .pid = mount->pid };
 

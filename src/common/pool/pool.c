@@ -358,7 +358,7 @@ static int ask(void *argument, struct error *error)
 
 int pool_check_answers(const struct config *config, const struct pool *pool, struct error *error)
 {
-        static char silent[POOL_NAME_MAX]; /* the last one that did not */
+        static char silent[POOL_NAME_MAX]; /* kept: the last one that did not */
         struct asking asking = { .config = config, .pool = pool, .fd = -EBADF };
         int r = 0;
 

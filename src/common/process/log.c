@@ -35,7 +35,7 @@ void log_begin(const char *subject, const char *destination)
 
 const char *log_id(void)
 {
-        static char id[LOG_ID_SIZE];
+        static char id[LOG_ID_SIZE]; /* kept: all lines of a call have the same */
         uint32_t number;
 
         if (id[0] != '\0')

@@ -76,7 +76,7 @@ bool proc_status(pid_t thread, char *ret_text, size_t size)
 
 int proc_boot_id(char *ret_boot_id)
 {
-        static char known[PROC_BOOT_ID_SIZE];
+        static char known[PROC_BOOT_ID_SIZE]; /* kept: it is read once */
         char text[64];
         ssize_t n;
 
@@ -136,7 +136,7 @@ int proc_own_namespace(enum own_namespace which, struct stat *ret_st)
 
 int proc_pid_namespace(uint64_t *ret_inode)
 {
-        static uint64_t known;
+        static uint64_t known; /* kept: it is read once */
         char pid[24];
         struct stat st;
         ssize_t n;

@@ -71,7 +71,7 @@ static int child_main(void *argument)
  */
 static void stay_on_this_cpu(void)
 {
-        static bool stays; /* a worker has its parent's processor, and this memory */
+        static bool stays; /* kept: a worker has its parent's processor, and this memory */
         int cpu = sched_getcpu();
         cpu_set_t set;
 
@@ -155,7 +155,7 @@ static void close_callers(void)
 /* A worker that has ended may have left one apart, which hangs. */
 static void close_callers_at_exit(void)
 {
-        static bool closes;
+        static bool closes; /* kept: atexit() is called once */
 
         if (!closes)
                 closes = atexit(close_callers) == 0; /* there is room for it */
@@ -240,7 +240,7 @@ static bool wait_with_others(int pidfd, int64_t deadline_ms)
  */
 static bool await(int pidfd, int64_t deadline_ms)
 {
-        static bool was_late;
+        static bool was_late; /* kept: once one was late, the signals stay caught */
         bool in_time;
 
         awaited_fd = pidfd;
@@ -255,7 +255,7 @@ static bool await(int pidfd, int64_t deadline_ms)
 static int run(struct job *job, int64_t deadline_ms, struct error *error)
 {
         const int flags = CLONE_VM | CLONE_PIDFD | SIGCHLD | (job->without_fds ? 0 : CLONE_FILES);
-        static int program_pid; /* a worker, which may have workers, has the same memory */
+        static int program_pid; /* kept for workers that have workers: they have the same memory */
         cleanup_close int pidfd = -EBADF;
         siginfo_t end = {};
         bool of_program;

@@ -148,7 +148,7 @@ static int load_file(json_t **ret_file, struct error *error)
 static int load_once(const json_t **ret_file, struct error *error)
 {
         static json_t *file; /* kept until the process ends */
-        static bool known;
+        static bool known;   /* kept: it has been read */
         int r = known ? 0 : load_file(&file, error);
 
         known = r == 0;

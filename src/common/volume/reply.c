@@ -154,7 +154,7 @@ static void describe(char *text, size_t size, const struct volume_kind *kind, co
 static void add(struct key_table *table, struct key *rows, const struct volume_kind *kind,
                 const struct volume_option *option)
 {
-        static char helps[ROWS_MAX][HELP_MAX];
+        static char helps[ROWS_MAX][HELP_MAX]; /* kept: the rows point to them */
         size_t at = 0;
         size_t length;
 
@@ -173,7 +173,7 @@ static void add(struct key_table *table, struct key *rows, const struct volume_k
 /* The options of all kinds of volumes, as rows: made of the rows of the kinds (volume/kind.h) when they are asked for. */
 static const struct key_table *option_keys(void)
 {
-        static struct key rows[ROWS_MAX];
+        static struct key rows[ROWS_MAX]; /* kept, with the table: they are made once */
         static struct key_table table = { .rows = rows };
 
         if (table.count > 0)
