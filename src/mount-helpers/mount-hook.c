@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mount-hook STAGE - the OCI hook: mounts that a container's annotations, or its devices, ask for. */
+/* mount-hook EVENT - the OCI hook: mounts that a container's annotations, or its devices, ask for. */
 #include "privileges/mount-hook.h"
 
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "named/keeper.h"
 #include "process/program.h"
 
-#define ARGUMENTS "STAGE [--volume NAME --target PATH [--raw]] | --cdi [--json]"
+#define ARGUMENTS "EVENT [--volume NAME --target PATH [--raw]] | --cdi [--json]"
 
 static const struct schema schema = { .make_request = batch_schema_of_annotation,
                                       .reply_programs = 1,
@@ -34,7 +34,7 @@ static const struct program program = {
                    .about = "The OCI hook: a container runtime calls it with the container's state on standard input. "
                             "It mounts "
                             "what is wanted in the container (\"persist\"), and what its annotations ask for.\n"
-                            "STAGE is createRuntime, prestart, poststart or poststop. createRuntime and prestart mount "
+                            "EVENT is createRuntime, prestart, poststart or poststop. createRuntime and prestart mount "
                             "before the container's first instruction; a failure stops the container. poststart does "
                             "the same once it runs; "
                             "what is mounted already stays. poststop removes the records of what was mounted.\n"
@@ -90,7 +90,7 @@ int main(int argc, char **argv)
                 return write_devices(to_people);
         if (r == 0 && (argc != 2 || with_volume < 0 || !oci_hook_event(argv[1], &event)))
                 return inject_reply_usage(program.usage.name,
-                                          "a stage is needed: createRuntime, prestart, poststart or poststop; usage: "
+                                          "an event is needed: createRuntime, prestart, poststart or poststop; usage: "
                                           "mount-hook " ARGUMENTS);
         if (r == 0)
                 r = oci_hook_read(&hook, event, with_volume > 0 ? &volume : NULL, &error);

@@ -45,13 +45,13 @@ deleted() {
         assert_success
 }
 
-# of_device NAME STAGE: the arguments of its hook, without the program's name.
+# of_device NAME EVENT: the arguments of its hook, without the program's name.
 of_device() {
-        jq -r --arg name "$1" --arg stage "$2" '.devices[] | select(.name == $name) | .containerEdits.hooks[] | select(.hookName == $stage) | .args[1:][]' \
+        jq -r --arg name "$1" --arg event "$2" '.devices[] | select(.name == $name) | .containerEdits.hooks[] | select(.hookName == $event) | .args[1:][]' \
                 "$CDI/flexgraft.json"
 }
 
-# device_hook NAME STAGE: mount-hook as an engine calls it for the device.
+# device_hook NAME EVENT: mount-hook as an engine calls it for the device.
 device_hook() {
         local arguments
         mapfile -t arguments < <(of_device "$1" "$2")
@@ -76,12 +76,12 @@ device_hook() {
 }
 
 @test "the hooks of devices have the time limits of those in hooks.d" {
-        local stage
+        local event
         made web-1
         written
-        for stage in createRuntime poststop; do
-                is "$(jq -r --arg stage "$stage" '.devices[].containerEdits.hooks[] | select(.hookName == $stage) | .timeout' "$CDI"/flexgraft{,-storage}.json | uniq)" \
-                        "$(jq -r --arg stage "$stage" 'select(.stages[0] == $stage).hook.timeout' "$FLEXGRAFT_REPO"/hooks.d/*.json.in)"
+        for event in createRuntime poststop; do
+                is "$(jq -r --arg event "$event" '.devices[].containerEdits.hooks[] | select(.hookName == $event) | .timeout' "$CDI"/flexgraft{,-storage}.json | uniq)" \
+                        "$(jq -r --arg event "$event" 'select(.stages[0] == $event).hook.timeout' "$FLEXGRAFT_REPO"/hooks.d/*.json.in)"
         done
 }
 
@@ -97,10 +97,10 @@ device_hook() {
         is "$status $output" '2 '
 }
 
-@test "a call of mount-hook without a stage is told the usage" {
+@test "a call of mount-hook without an event is told the usage" {
         helper mount-hook </dev/null
         is "$status $output" '2 '
-        [[ $stderr == *'usage: mount-hook STAGE ['*'--cdi'* ]]
+        [[ $stderr == *'usage: mount-hook EVENT ['*'--cdi'* ]]
 }
 
 @test "volumes that are made and deleted come and go in the file, and without one there is none" {

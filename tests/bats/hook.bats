@@ -16,20 +16,20 @@ teardown() {
 
 # ---- nothing to do
 
-@test "without an annotation of ours the hook is silent at every stage, and needs no policy" {
-        local stage annotations
+@test "without an annotation of ours the hook is silent at every event, and needs no policy" {
+        local event annotations
         rm "$FLEXGRAFT_POLICY"
-        for stage in createRuntime prestart poststart poststop; do
+        for event in createRuntime prestart poststart poststop; do
                 for annotations in '{}' '{"io.flexgraft": "x", "io.flexgraft.mount": "x", "io.flexgraft.mountsx": "x", "xio.flexgraft.mounts": "x", "IO.FLEXGRAFT.MOUNTS": "x"}'; do
                         put_state "$annotations"
-                        hook "$stage"
+                        hook "$event"
                         assert_silent
                         put_state "$annotations" 'del(.pid, .bundle, .id)'
-                        hook "$stage"
+                        hook "$event"
                         assert_silent
                 done
                 echo '{}' >"$HOOK_STATE"
-                hook "$stage"
+                hook "$event"
                 assert_silent
         done
         [[ ! -e $STATE_DIR ]]
@@ -47,12 +47,12 @@ teardown() {
         ((AT_TOTAL < 2 * bare))
 }
 
-@test "an argument that is no stage is refused" {
-        local stage
+@test "an argument that is no event is refused" {
+        local event
         put_state '{}'
-        for stage in '' x createContainer startContainer create poststopx CreateRuntime '{}' -; do
-                hook "$stage"
-                assert_complaint 2 createRuntime || { echo "with $stage"; return 1; }
+        for event in '' x createContainer startContainer create poststopx CreateRuntime '{}' -; do
+                hook "$event"
+                assert_complaint 2 createRuntime || { echo "with $event"; return 1; }
         done
         helper mount-hook <"$HOOK_STATE"
         assert_complaint 2 createRuntime
@@ -118,7 +118,7 @@ teardown() {
 # ---- what a container engine is told
 
 @test "the files for hooks.d are what oci-hooks(5) asks for" {
-        local file stage seen='' text
+        local file event seen='' text
         for file in "$FLEXGRAFT_REPO"/hooks.d/*.json.in; do
                 text=$(sed 's,@sbindir@,/usr/local/sbin,g' "$file")
                 [[ $text != *@* ]] || { echo "$file: $text"; return 1; }
@@ -127,11 +127,11 @@ teardown() {
                         (.hook | (keys == ["args", "path", "timeout"]) and .path == "/usr/local/sbin/mount-hook" and .args[0] == "mount-hook" and (.args | length) == 2 and
                                  (.timeout | type == "number" and . > 0)) and
                         (.stages | length == 1) and .stages == .hook.args[1:] and .when == {"always": true}' <<<"$text" >/dev/null || { echo "$file: $text"; return 1; }
-                stage=$(jq -r '.stages[0]' <<<"$text")
-                seen+=" $stage"
-                # every stage named there is one that the program knows
+                event=$(jq -r '.stages[0]' <<<"$text")
+                seen+=" $event"
+                # every event named there is one that the program knows
                 put_state '{}'
-                hook "$stage"
+                hook "$event"
                 assert_silent
         done
         is "$(tr ' ' '\n' <<<"$seen" | sort | xargs)" 'createRuntime poststop'

@@ -186,20 +186,20 @@ END
 # ---- a state that is wrong
 
 @test "a state that is no JSON object is refused" {
-        local text stage
+        local text event
         start_container plain-created
         container_snapshot
-        for stage in createRuntime prestart poststart poststop; do
+        for event in createRuntime prestart poststart poststop; do
                 for text in '' ' ' '{' '[]' '1' 'null' 'text' '{"id": "x"' '{} {}' $'\x00' '{"id": "\ud800"}'; do
                         printf '%s' "$text" >"$HOOK_STATE"
-                        hook "$stage"
-                        assert_complaint 2 state || { echo "with $text at $stage"; return 1; }
+                        hook "$event"
+                        assert_complaint 2 state || { echo "with $text at $event"; return 1; }
                 done
                 head -c 1000000 /dev/zero | tr '\0' '[' >"$HOOK_STATE"
-                hook "$stage"
+                hook "$event"
                 assert_complaint 2 state
                 printf '{"annotations": {"io.flexgraft.mounts": "[]"}}\0' >"$HOOK_STATE"
-                hook "$stage"
+                hook "$event"
                 assert_complaint 2 state
         done
         assert_container_unchanged
