@@ -312,7 +312,7 @@ int block_device_is_zeroed(const struct block_device *device, struct error *erro
         return n < 0 ? fail(error, errno, "read", device->path) : 1;
 }
 
-int block_device_check_place(const struct block_device *device, struct error *error)
+int block_device_check_node(const struct block_device *device, struct error *error)
 {
         struct stat node;
         struct stat dev;

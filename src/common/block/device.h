@@ -93,10 +93,10 @@ int block_device_erase(const struct block_device *device, struct error *error);
 int block_device_is_zeroed(const struct block_device *device, struct error *error);
 
 /*
- * block_device_check_place() - check that its node is in /dev. Elsewhere, a container that may create device nodes
+ * block_device_check_node() - check that its node is in /dev. Elsewhere, a container that may create device nodes
  * could have created one for any device. Errors: EACCES.
  */
-int block_device_check_place(const struct block_device *device, struct error *error);
+int block_device_check_node(const struct block_device *device, struct error *error);
 
 /*
  * block_device_check_unused() - check that it is not in use on the node: mounted, part of a volume group or RAID, or

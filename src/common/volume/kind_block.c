@@ -70,7 +70,7 @@ static int attach(struct volume_call *call, struct error *error)
         if (call->recorded && look(call, error) > 0 && mount_dir_is_staged(call))
                 return 0;
         if ((r = volume_device_wait_for(source, call->config.device_seconds, &device, error)) < 0 ||
-            (r = block_device_check_place(&device, error)) < 0 ||
+            (r = block_device_check_node(&device, error)) < 0 ||
             (r = policy_check_device(&call->policy, source, device.path, error)) < 0 ||
             (r = provisioned_check_device(call, &device, error)) < 0)
                 return r;

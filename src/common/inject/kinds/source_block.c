@@ -22,7 +22,7 @@ static int find_device(struct injection *injection, struct error *error)
                 return r;
         (void)text_copy(injection->record.origin, sizeof injection->record.origin, injection->device.path);
         if ((r = injection_check_policy(injection, error)) < 0 ||
-            (injection_policy(injection) != NULL && (r = block_device_check_place(&injection->device, error)) < 0))
+            (injection_policy(injection) != NULL && (r = block_device_check_node(&injection->device, error)) < 0))
                 return r;
         injection->directory = true;
         if (request->fs_type != NULL) {

@@ -44,7 +44,7 @@ static int find_device(struct injection *injection, struct error *error)
                 return r;
         (void)text_copy(injection->record.origin, sizeof injection->record.origin, device->path);
         if ((r = injection_check_policy(injection, error)) < 0 ||
-            (injection_policy(injection) != NULL && (r = block_device_check_place(device, error)) < 0))
+            (injection_policy(injection) != NULL && (r = block_device_check_node(device, error)) < 0))
                 return r;
         return source_raw_check_device(injection, error);
 }
