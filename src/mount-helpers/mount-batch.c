@@ -7,7 +7,6 @@
 #include "inject/request/request.h"
 #include "inject/request/request_keys.h"
 #include "named/batch_begin.h"
-#include "named/keeper.h"
 #include "process/program.h"
 
 static const struct schema schema = { .request = &request_batch_keys,
@@ -48,7 +47,7 @@ int main(int argc, char **argv)
         if (request.entry_count == 0) /* nothing is wanted */
                 return request.dry_run ? inject_reply_planned_all(plans, outcomes, 0)
                                        : inject_reply_mounted_all(outcomes, 0);
-        request.keeper = &named_keeper;
+        request.releaser = &named_releaser;
         plan_make_batch(plans, &request);
         if (plan_apply_batch(plans, &batch, outcomes, &failed, &error) < 0)
                 return inject_reply_failed(&request, failed, &error);

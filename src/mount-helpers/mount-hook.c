@@ -11,7 +11,6 @@
 #include "inject/request/request_keys.h"
 #include "named/batch_begin.h"
 #include "named/hook_devices.h"
-#include "named/keeper.h"
 #include "process/program.h"
 
 #define ARGUMENTS "EVENT [--volume NAME --target PATH [--raw]] | --cdi [--json]"
@@ -95,9 +94,9 @@ int main(int argc, char **argv)
         if (r == 0)
                 r = oci_hook_read(&hook, event, with_volume > 0 ? &volume : NULL, &error);
         if (r == 0 && oci_hook_concerns(&hook))
-                r = event == HOOK_ENDED ? oci_hook_forget(&hook, &named_keeper, &error)
+                r = event == HOOK_ENDED ? oci_hook_forget(&hook, &named_releaser, &error)
                                         : oci_hook_mount(&hook, &request, &failed, &error);
         if (r == 0 && hook.wanted.mounts != NULL && event != HOOK_ENDED)
-                (void)oci_hook_forget(&hook, &named_keeper, &ignored); /* of its last run: perhaps no poststop was */
+                (void)oci_hook_forget(&hook, &named_releaser, &ignored); /* of its last run: perhaps no poststop was */
         return r < 0 ? inject_reply_complaint(program.usage.name, &request, failed, &error) : EXIT_DONE;
 }

@@ -2,7 +2,7 @@
 /* mount-remove REQUEST - remove a mount that flexgraft put into a container, and nothing else. */
 #include "privileges/mount-remove.h"
 #include "inject/helper_main.h"
-#include "named/keeper.h"
+#include "named/batch_begin.h"
 
 static const struct helper helper = {
         .program = { .usage = { .name = "mount-remove",
@@ -13,9 +13,9 @@ static const struct helper helper = {
                                 .examples =
                                         "Example: mount-remove '{\"container\": \"web\", \"target\": \"/data\"}'\n" },
                      .privileges = &PRIVILEGES,
-                     .before_drop = named_keeper_begin },
+                     .before_drop = named_releaser_begin },
         .kind = REQUEST_MOUNT_REMOVE,
-        .keeper = &named_keeper,
+        .releaser = &named_releaser,
 };
 
 int main(int argc, char **argv)

@@ -3,7 +3,6 @@
 #include "privileges/mount-volume.h"
 #include "inject/helper_main.h"
 #include "named/batch_begin.h"
-#include "named/keeper.h"
 
 static const struct source_kind *const sources[] = { &source_volume, NULL };
 
@@ -21,7 +20,7 @@ static const struct helper helper = {
                      .privileges = &PRIVILEGES,
                      .before_drop = batch_begin_for_volume },
         .kind = REQUEST_MOUNT,
-        .keeper = &named_keeper,
+        .releaser = &named_releaser,
         .sources = sources,
 };
 

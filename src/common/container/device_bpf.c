@@ -15,7 +15,7 @@
 #define GRANT_LENGTH 10
 #define ATTEMPTS_MAX 16
 
-struct program {
+struct bpf_program {
         struct bpf_insn instructions[INSTRUCTIONS_MAX + GRANT_LENGTH];
         uint32_t count;
 };
@@ -69,7 +69,7 @@ static bool is_grant(const struct bpf_insn *at, uint64_t device, bool any_device
 }
 
 /* The index of the device's grant among those at the start, or UINT32_MAX. */
-static uint32_t find_grant(const struct program *program, uint64_t device)
+static uint32_t find_grant(const struct bpf_program *program, uint64_t device)
 {
         for (uint32_t at = 0; at + GRANT_LENGTH <= program->count &&
                               is_grant(program->instructions + at, device, /* any_device= */ true);
@@ -80,7 +80,7 @@ static uint32_t find_grant(const struct program *program, uint64_t device)
 }
 
 /* Whether a dump can be loaded with the same meaning: not with calls, maps and blinded constants. */
-static bool is_self_contained(const struct program *program)
+static bool is_self_contained(const struct bpf_program *program)
 {
         for (uint32_t i = 0; i < program->count; i++) {
                 const struct bpf_insn *instruction = &program->instructions[i];
@@ -92,7 +92,7 @@ static bool is_self_contained(const struct program *program)
         return program->count > 0;
 }
 
-static int dump(int program_fd, struct program *ret_program)
+static int dump(int program_fd, struct bpf_program *ret_program)
 {
         struct bpf_prog_info info = { .xlated_prog_insns = (uint64_t)(uintptr_t)ret_program->instructions,
                                       .xlated_prog_len = INSTRUCTIONS_MAX * sizeof(struct bpf_insn) };
@@ -107,7 +107,7 @@ static int dump(int program_fd, struct program *ret_program)
         return ret_program->count > INSTRUCTIONS_MAX ? -EOPNOTSUPP : 0;
 }
 
-static int load(const struct program *program)
+static int load(const struct bpf_program *program)
 {
         union bpf_attr attr = { .prog_type = BPF_PROG_TYPE_CGROUP_DEVICE,
                                 .insns = (uint64_t)(uintptr_t)program->instructions,
@@ -142,7 +142,7 @@ static int32_t denied_by_grant(unsigned access)
 }
 
 /* A device can be opened for reading, for writing, or for both: check each. */
-static bool denies(const struct program *program, uint64_t device, unsigned access)
+static bool denies(const struct bpf_program *program, uint64_t device, unsigned access)
 {
         static const struct {
                 unsigned needs;
@@ -161,7 +161,7 @@ static bool denies(const struct program *program, uint64_t device, unsigned acce
 }
 
 /* Add, replace or remove the grant; false: nothing to change. */
-static bool change(struct program *program, uint64_t device, unsigned access)
+static bool change(struct bpf_program *program, uint64_t device, unsigned access)
 {
         uint32_t at = find_grant(program, device);
 
@@ -182,7 +182,7 @@ static bool change(struct program *program, uint64_t device, unsigned access)
         return true;
 }
 
-static int open_program(uint32_t id, struct program *ret_program)
+static int open_program(uint32_t id, struct bpf_program *ret_program)
 {
         union bpf_attr attr = { .prog_id = id };
         cleanup_close int fd = sys_bpf(BPF_PROG_GET_FD_BY_ID, &attr);
@@ -194,7 +194,7 @@ static int open_program(uint32_t id, struct program *ret_program)
 /* Change one program of the group: 1 changed, 0 nothing to change, or negative errno. */
 static int change_one(int group_fd, uint32_t flags, uint32_t id, uint64_t device, unsigned access)
 {
-        static struct program program;
+        static struct bpf_program program;
         cleanup_close int old_fd = open_program(id, &program);
         cleanup_close int new_fd = -EBADF;
         int r;
@@ -229,7 +229,7 @@ static int query(int group_fd, uint32_t *ret_ids, uint32_t *ret_count, uint32_t 
 int device_bpf_denies(int group_fd, const char *group, uint64_t device, unsigned access, bool *ret_denies,
                       struct error *error)
 {
-        static struct program program;
+        static struct bpf_program program;
         uint32_t ids[PROGRAMS_MAX] = {};
         uint32_t count = 0;
         uint32_t flags;

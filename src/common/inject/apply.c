@@ -57,10 +57,10 @@ struct run {
         struct injection *injections; /* one per plan */
         size_t count;
         bool batched;
-        bool holds;                         /* the lock of a volume */
-        const struct volume_keeper *keeper; /* for volumes that are replaced; NULL: none are */
-        size_t current;                     /* the current plan */
-        const char *doing;                  /* the current step, in words */
+        bool holds;                             /* the lock of a volume */
+        const struct volume_releaser *releaser; /* for volumes that are replaced; NULL: none are */
+        size_t current;                         /* the current plan */
+        const char *doing;                      /* the current step, in words */
         /* what is large comes last: the rest lies together */
         struct session session;
         struct removal removal;
@@ -307,15 +307,15 @@ static void undo_all(struct run *run, struct error *error)
 static const struct former *settle_former(const struct run *run, const struct injection *injection, int64_t deadline_ms)
 {
         const struct request *request = injection->request;
-        const struct volume_keeper *keeper = run->keeper;
+        const struct volume_releaser *releaser = run->releaser;
         struct former *former;
 
-        if (!request->replace || !injection->kind->switches || keeper == NULL || request->dry_run ||
+        if (!request->replace || !injection->kind->switches || releaser == NULL || request->dry_run ||
             injection->record.mount_point[0] == '\0')
                 return NULL;
         former = calloc(1, sizeof *former); /* never freed: the outcome points to it */
         if (former != NULL)
-                former_settle(run->session.state_dir, &injection->record, keeper, deadline_ms, former);
+                former_settle(run->session.state_dir, &injection->record, releaser, deadline_ms, former);
         return former;
 }
 
@@ -355,7 +355,7 @@ static bool was_of_volume(const struct run *run)
 {
         const struct mount_record *record = &run->removal.record;
 
-        return run->keeper != NULL && !run->plans->request->dry_run && record->boot_id[0] != '\0' &&
+        return run->releaser != NULL && !run->plans->request->dry_run && record->boot_id[0] != '\0' &&
                (record->id[0] == '\0' || record->volume[0] != '\0');
 }
 
@@ -366,7 +366,7 @@ static void settle_removed(struct run *run, int64_t deadline_ms)
         int64_t least_ms = clock_now_ms() + FORMER_MS;
 
         if (config_state_dir(run->session.state_dir, &ignored) == 0)
-                former_settle(run->session.state_dir, &run->removal.record, run->keeper,
+                former_settle(run->session.state_dir, &run->removal.record, run->releaser,
                               deadline_ms > least_ms ? deadline_ms : least_ms, &run->former);
 }
 
@@ -401,7 +401,7 @@ int plan_apply(const struct plan *plan, struct outcome *ret_outcome, struct erro
         struct run *run = &the_run;
 
         run->plans = plan;
-        run->keeper = plan->request->keeper;
+        run->releaser = plan->request->releaser;
         run->doing = step_text(plan->steps[0], /* kind= */ NULL); /* the worker may hang before that */
         if (plan->request->kind == REQUEST_MOUNT_REMOVE) {
                 removal_init(&run->removal, plan->request);
@@ -426,7 +426,7 @@ int plan_apply_batch(const struct plan *plans, const struct batch *batch, struct
         if (run->injections == NULL)
                 return fail(error, ENOMEM, "calloc", "mounts");
         run->plans = plans;
-        run->keeper = batch->request->keeper;
+        run->releaser = batch->request->releaser;
         run->doing = step_text(STEP_PIN_CONTAINER, /* kind= */ NULL);
         run->count = batch->request->entry_count;
         run->batched = true;

@@ -13,7 +13,7 @@
 struct settling {
         const char *state_dir;
         const struct mount_record *of;
-        const struct volume_keeper *keeper;
+        const struct volume_releaser *releaser;
         struct former *former;
         struct state state; /* here, because a worker that hangs leaves it open */
         size_t count;
@@ -66,7 +66,7 @@ static int let_go(struct settling *settling, struct state *state, const char *id
 
         if (r < 0 || strcmp(record.volume, settling->volume) != 0)
                 return r == -ENOENT ? 0 : r; /* another call has done it */
-        r = settling->keeper->let_go(id, error);
+        r = settling->releaser->let_go(id, error);
         if (r > 0) { /* perhaps one that has left the container's mount namespace */
                 files = (struct open_files){};
                 mount_record_former_files(&record, OPEN_FILES_OF_OTHERS, FORMER_PROCESSES_MAX, &files);
@@ -92,12 +92,12 @@ static int settle_one(struct settling *settling, struct state *state, const char
         if (files.count > 0 || files.unsure)
                 return 0; /* it stays in use */
         settling->volume = record.volume;
-        r = settling->keeper->hold(record.volume, error);
+        r = settling->releaser->hold(record.volume, error);
         if (r == 0 && (r = state_lock(state, mount_record_key(id), error)) == 0) {
                 r = let_go(settling, state, id, error);
                 state_unlock(state, mount_record_key(id));
         }
-        settling->keeper->drop();
+        settling->releaser->drop();
         if (r < 0) {
                 (void)text_copy(former->attached, sizeof former->attached, record.volume);
                 (void)snprintf(former->problem, sizeof former->problem, "%s: %.200s", error->operation,
@@ -121,7 +121,7 @@ static int settle_all(void *argument, struct error *error)
         return r;
 }
 
-void former_settle(const char *state_dir, const struct mount_record *record, const struct volume_keeper *keeper,
+void former_settle(const char *state_dir, const struct mount_record *record, const struct volume_releaser *releaser,
                    int64_t deadline_ms, struct former *ret_former)
 {
         static struct settling settling;
@@ -129,11 +129,11 @@ void former_settle(const char *state_dir, const struct mount_record *record, con
         int r;
 
         settling = (struct settling){
-                .state_dir = state_dir, .of = record, .keeper = keeper, .former = ret_former, .state = STATE_NONE
+                .state_dir = state_dir, .of = record, .releaser = releaser, .former = ret_former, .state = STATE_NONE
         };
         r = worker_run(settle_all, &settling, deadline_ms, &error);
         if (r < 0) {
-                keeper->drop(); /* a worker that hangs has it, too */
+                releaser->drop(); /* a worker that hangs has it, too */
                 ret_former->more = true;
         }
         state_release(&settling.state);

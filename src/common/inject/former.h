@@ -16,10 +16,10 @@
 
 /*
  * ---- what mount-remove does about the volume by name that a mount is of. inject does not know volumes:
- * named/keeper is the one that does.
+ * named/releaser is the one that does.
  */
 
-struct volume_keeper {
+struct volume_releaser {
         /* take a volume's lock; before those of mounts. One at a time */
         int (*hold)(const char *volume, struct error *error);
         /*
@@ -53,7 +53,7 @@ struct former {
  * Takes: record, of a mount at the target, or one that was there: its container and target.
  * Gives: ret_former, which says too what failed: the volume stays attached, and its record tells the next call.
  */
-void former_settle(const char *state_dir, const struct mount_record *record, const struct volume_keeper *keeper,
+void former_settle(const char *state_dir, const struct mount_record *record, const struct volume_releaser *releaser,
                    int64_t deadline_ms, struct former *ret_former);
 
 #endif

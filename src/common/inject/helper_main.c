@@ -15,7 +15,7 @@ int helper_main(const struct helper *helper, int argc, char **argv)
         if (program_begin_words(&helper->program, &argc, &argv, &error) < 0 ||
             request_parse(&request, helper->kind, helper->sources, argc, argv, &error) < 0)
                 return inject_reply_failure(&request, &error);
-        request.keeper = helper->keeper;
+        request.releaser = helper->releaser;
         plan_make(&plan, &request);
         if (plan_apply(&plan, &outcome, &error) < 0)
                 return inject_reply_failed(&request, &outcome, &error);

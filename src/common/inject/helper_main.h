@@ -14,7 +14,7 @@ struct helper {
         struct program program;
         enum request_kind kind;
         const struct source_kind *const *sources; /* its kind of mount, ended by NULL; NULL: it mounts nothing */
-        const struct volume_keeper *keeper;       /* as in struct request */
+        const struct volume_releaser *releaser;   /* as in struct request */
 };
 
 /* HELPER_SCHEMA(keys, replies) - what a mount helper takes and replies (enum inject_replies). */

@@ -78,7 +78,7 @@ int oci_hook_mount(struct oci_hook *hook, struct request *ret_request, const str
  * oci_hook_forget() - remove the records of a container that has ended, but not those of a new one with the same id;
  * detach its volumes by name that nobody else uses.
  */
-int oci_hook_forget(const struct oci_hook *hook, const struct volume_keeper *keeper, struct error *error);
+int oci_hook_forget(const struct oci_hook *hook, const struct volume_releaser *releaser, struct error *error);
 
 void oci_hook_release(struct oci_hook *hook);
 #define cleanup_oci_hook __attribute__((cleanup(oci_hook_release)))

@@ -38,7 +38,7 @@ static bool has_ended(const struct mount_record *record, const char *boot_id, in
 
 struct forgetting {
         const struct oci_hook *hook;
-        const struct volume_keeper *keeper;
+        const struct volume_releaser *releaser;
         struct state *state;
         const char *boot_id;
         char wanted[WISH_KEY_SIZE];           /* of records of mounts whose request had another name of it; "" none */
@@ -67,7 +67,7 @@ static int forget_one(const struct forgetting *forgetting, struct error *error)
             ((again.raw_source != 0 || again.replaces_raw_source != 0) &&
              raw_grant_release_all(forgetting->state, &again, &ignored) != 0) ||
             strcmp(again.volume, forgetting->volume) != 0 ||
-            (again.volume[0] != '\0' && forgetting->keeper->let_go(id, &ignored) < 0))
+            (again.volume[0] != '\0' && forgetting->releaser->let_go(id, &ignored) < 0))
                 return 0;
         return mount_record_remove(forgetting->state, id, error);
 }
@@ -76,7 +76,7 @@ static int forget_one(const struct forgetting *forgetting, struct error *error)
 static int forget_in_worker(void *argument, struct error *error)
 {
         const struct forgetting *forgetting = argument;
-        int r = forgetting->volume[0] == '\0' ? 0 : forgetting->keeper->hold(forgetting->volume, error);
+        int r = forgetting->volume[0] == '\0' ? 0 : forgetting->releaser->hold(forgetting->volume, error);
 
         return r < 0 ? r : forget_one(forgetting, error);
 }
@@ -104,7 +104,7 @@ static int forget(const struct mount_record *record, const char *id, void *argum
         if (clock_now_ms() >= forgetting->let_go_until_ms)
                 return 0;
         (void)worker_run(forget_in_worker, forgetting, forgetting->let_go_until_ms, error);
-        forgetting->keeper->drop(); /* a worker that hangs has it, too */
+        forgetting->releaser->drop(); /* a worker that hangs has it, too */
         return 0;
 }
 
@@ -117,7 +117,7 @@ static int forget_called(struct forgetting *forgetting, const char *name, struct
         return r;
 }
 
-int oci_hook_forget(const struct oci_hook *hook, const struct volume_keeper *keeper, struct error *error)
+int oci_hook_forget(const struct oci_hook *hook, const struct volume_releaser *releaser, struct error *error)
 {
         cleanup_state struct state state = STATE_NONE;
         char name[MOUNT_RECORD_WANTED_NAME_SIZE];
@@ -125,7 +125,7 @@ int oci_hook_forget(const struct oci_hook *hook, const struct volume_keeper *kee
         char boot_id[PROC_BOOT_ID_SIZE];
         char state_dir[PATH_MAX];
         struct forgetting forgetting = { .hook = hook,
-                                         .keeper = keeper,
+                                         .releaser = releaser,
                                          .state = &state,
                                          .boot_id = boot_id,
                                          .until_ms = hook->event == HOOK_ENDED ? clock_now_ms() + DYING_MS : 0,

@@ -20,7 +20,7 @@ static void plan_removal(struct plan *plan)
         add(plan, STEP_UNPLACE);
         add(plan, STEP_FORBID_DEVICE);
         add(plan, STEP_UNMAKE_TARGET);
-        if (plan->request->keeper != NULL)
+        if (plan->request->releaser != NULL)
                 add(plan, STEP_LET_GO);
         add(plan, STEP_FORGET);
 }

@@ -191,7 +191,7 @@ int removal_let_go(struct removal *removal, struct error *error)
         if (removal->node_mnt_ns_fd >= 0)
                 r = namespace_enter_mounts(removal->node_mnt_ns_fd, "node", error);
         if (r == 0)
-                r = removal->request->keeper->let_go(removal->record.id, error);
+                r = removal->request->releaser->let_go(removal->record.id, error);
         removal->in_use = removal->in_use || r > 0;
         return r < 0 ? r : 0;
 }
@@ -209,7 +209,7 @@ int removal_forget(struct removal *removal, struct error *error)
 void removal_release(struct removal *removal)
 {
         if (removal->holds)
-                removal->request->keeper->drop(); /* a worker that hangs has it, too */
+                removal->request->releaser->drop(); /* a worker that hangs has it, too */
         state_release(&removal->state);
         state_release(&removal->wishes);
         container_release(&removal->container);

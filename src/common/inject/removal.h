@@ -25,7 +25,7 @@ struct removal {
         int node_mnt_ns_fd;                 /* to return to, for raw devices; or -EBADF */
         bool reachable;                     /* the container still exists */
         bool in_use;                        /* a process still has its raw device open, or uses its volume */
-        bool holds;                         /* request->keeper may hold a volume */
+        bool holds;                         /* request->releaser may hold a volume */
         char held[MOUNT_RECORD_VOLUME_MAX]; /* the volume whose lock is held; "" none */
         char state_dir[PATH_MAX];
         char wanted_in[CONTAINER_IDENTITY_MAX]; /* the container that it was wanted in (inject/want); "" in none */

@@ -254,18 +254,18 @@ static int find_by_target(struct removal *removal, const char *boot_id, struct e
 /* A volume's lock comes before those of mounts. */
 static int hold_volume(struct removal *removal, struct error *error)
 {
-        const struct volume_keeper *keeper = removal->request->keeper;
+        const struct volume_releaser *releaser = removal->request->releaser;
         const char *volume = removal->record.volume;
         int r;
 
         if (strcmp(removal->held, volume) == 0)
                 return 0;
         if (removal->holds)
-                keeper->drop();
+                releaser->drop();
         removal->holds = volume[0] != '\0';
         removal->held[0] = '\0';
         (void)worker_waits_for_others(false);
-        if (removal->holds && (r = keeper->hold(volume, error)) < 0)
+        if (removal->holds && (r = releaser->hold(volume, error)) < 0)
                 return r;
         (void)worker_waits_for_others(removal->holds); /* the container is asked, which may hang */
         (void)text_copy(removal->held, sizeof removal->held, volume);

@@ -12,7 +12,6 @@
 #include "inject/oci_hook.h"
 #include "inject/request/request.h"
 #include "inject/request/source.h"
-#include "named/keeper.h"
 #include "pool/pool_nfs_share.h"
 #include "process/sealed_child.h"
 #include "state/config.h"
@@ -231,7 +230,7 @@ int batch_begin_by_policy(int argc, char **argv, struct error *error)
         if (argc < 2) /* it mounts nothing */
                 return 0;
         if (oci_hook_event(argv[1], &event) && event == HOOK_ENDED)
-                return named_keeper_begin(argc, argv, error);
+                return named_releaser_begin(argc, argv, error);
         if (config_state_dir(state_dir, &ignored) == 0 && wish_any(state_dir)) /* perhaps in this container */
                 return begin(&(struct needed){ .remap = true, .runs = VOLUME_RUNS_ALL }, argc, argv, error);
         if (policy_load(&policy, "annotations", &ignored) < 0)

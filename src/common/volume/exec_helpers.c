@@ -18,7 +18,7 @@
 #include "volume/pod_users.h"
 #include "volume/request.h"
 
-struct words {
+struct command_line {
         enum verb verb;
         int argc;
         char **argv;
@@ -58,7 +58,7 @@ static unsigned runs_of_any(enum verb verb)
 static unsigned ask_options(void *argument)
 {
         static struct volume_request request;
-        const struct words *words = argument;
+        const struct command_line *words = argument;
         const struct volume_kind *kind;
         struct error ignored;
 
@@ -72,7 +72,7 @@ static unsigned ask_options(void *argument)
         return kind != NULL ? runs_of(kind, words->verb) : runs_of_any(words->verb);
 }
 
-static bool reads_stdin(const struct words *words)
+static bool reads_stdin(const struct command_line *words)
 {
         for (int i = 1; i < words->argc; i++)
                 if (strcmp(words->argv[i], "-") == 0)
@@ -108,7 +108,7 @@ static bool is_string_value(const char *text)
  * Whether the strings of the words show, before a parser sees them, that the volume is of a kind that runs nothing: one
  * is the key "type", and none is the word of another kind. A backslash could write a letter in another way.
  */
-static bool clearly_none(const struct words *words)
+static bool clearly_none(const struct command_line *words)
 {
         bool typed = false;
 
@@ -130,7 +130,7 @@ static bool clearly_none(const struct words *words)
 }
 
 /* What is known of the volume's name; guessed: what the options would say without it. */
-static unsigned of_name(const struct words *words, unsigned guessed)
+static unsigned of_name(const struct command_line *words, unsigned guessed)
 {
         cleanup_volume_record struct volume_record record = {};
         const struct volume_kind *kind;
@@ -149,7 +149,7 @@ static unsigned of_name(const struct words *words, unsigned guessed)
         return kind != NULL ? runs_of(kind, words->verb) : guessed;
 }
 
-static unsigned of_options(struct words *words)
+static unsigned of_options(struct command_line *words)
 {
         int answer;
 
@@ -168,7 +168,7 @@ static unsigned of_options(struct words *words)
 }
 
 /* detach gets a name alone. */
-static unsigned of_record(const struct words *words)
+static unsigned of_record(const struct command_line *words)
 {
         cleanup_volume_record struct volume_record record = {};
         const struct volume_kind *kind;
@@ -186,7 +186,7 @@ static unsigned of_record(const struct words *words)
 }
 
 /* unmount gets a directory alone. */
-static unsigned of_dir(const struct words *words)
+static unsigned of_dir(const struct command_line *words)
 {
         struct config config;
         struct error ignored; /* the verb meets it again */
@@ -201,7 +201,7 @@ static unsigned of_dir(const struct words *words)
         return runs;
 }
 
-static unsigned runs_for(struct words *words)
+static unsigned runs_for(struct command_line *words)
 {
         switch (words->verb) {
         case VERB_DETACH:
@@ -242,9 +242,9 @@ int volume_exec_helpers_begin_for(unsigned runs, int argc, char **argv, struct e
 int volume_exec_helpers_begin(int argc, char **argv, struct error *error)
 {
         const char *slash = strrchr(argv[0], '/');
-        struct words words = { .verb = volume_verb_find(slash != NULL ? slash + 1 : argv[0]),
-                               .argc = argc,
-                               .argv = argv };
+        struct command_line words = { .verb = volume_verb_find(slash != NULL ? slash + 1 : argv[0]),
+                                      .argc = argc,
+                                      .argv = argv };
         unsigned runs;
 
         volume_driver_name(argv[0], words.driver);

@@ -40,10 +40,10 @@ enum request_fallback {
         FALLBACK_REMAP,
 };
 
-struct key_table;     /* base/key.h */
-struct policy;        /* state/policy.h */
-struct source_kind;   /* inject/request/source.h */
-struct volume_keeper; /* inject/former.h */
+struct key_table;       /* base/key.h */
+struct policy;          /* state/policy.h */
+struct source_kind;     /* inject/request/source.h */
+struct volume_releaser; /* inject/former.h */
 
 /* Of a volume that is made if there is none. */
 struct request_create {
@@ -57,7 +57,7 @@ struct request {
         const struct key_table *keys; /* those that it may have; NULL: the kind of its mount is not known yet */
         const struct source_kind *source_kind;    /* the row of a mount's kind; NULL: it is no mount */
         const struct source_kind *const *sources; /* the kinds that it, or an entry of a batch, may be of; NULL: none */
-        const struct volume_keeper *keeper;       /* of mount-remove, for volumes by name; NULL: none */
+        const struct volume_releaser *releaser;   /* of mount-remove, for volumes by name; NULL: none */
         const json_t *said;                       /* a mount: its JSON object, borrowed: what "persist" keeps */
         json_t *json;                             /* owns every string below */
         struct container_reference container;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "named/keeper.h"
+#include "named/batch_begin.h"
 
 #include "volume/by_name.h"
 #include "volume/exec_helpers.h"
@@ -22,9 +22,9 @@ static void drop(void)
         volume_by_name_release(&held);
 }
 
-const struct volume_keeper named_keeper = { .hold = hold, .let_go = let_go, .drop = drop };
+const struct volume_releaser named_releaser = { .hold = hold, .let_go = let_go, .drop = drop };
 
-int named_keeper_begin(int argc, char **argv, struct error *error)
+int named_releaser_begin(int argc, char **argv, struct error *error)
 {
         return volume_exec_helpers_begin_for(named_stage_runs(), argc, argv, error);
 }
