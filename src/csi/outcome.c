@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "outcome.h"
 
+#include "base/json.h"
 #include "codes.h"
 
 static const char *text_of(const json_t *object, const char *key, const char *otherwise)
@@ -12,7 +13,7 @@ static const char *text_of(const json_t *object, const char *key, const char *ot
 
 void outcome_read(const char *bytes, size_t length, int status, const char *words, struct outcome *ret_outcome)
 {
-        json_t *reply = length > 0 ? json_loadb(bytes, length, JSON_REJECT_DUPLICATES, NULL) : NULL;
+        json_t *reply = length > 0 ? json_text_load(bytes, length) : NULL;
         const char *number = text_of(json_object_get(reply, "error"), "errno", NULL);
 
         *ret_outcome = (struct outcome){

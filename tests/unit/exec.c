@@ -2,8 +2,15 @@
 #include "unit.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include "base/fd.h"
+#include "base/json.h"
 #include "process/exec.h"
+#include "process/exec_helper.h"
 
 static void run(const char *script, struct exec_end *ret_end)
 {
@@ -67,6 +74,55 @@ static void a_command_that_is_killed_says_what_it_printed_if_anything(void **sta
         assert_string_equal(error_why(&error), "sh was killed by a signal: half");
 }
 
+/* What a program's report is taken for, by a helper as lvm has one. */
+static int report_of(const char *script, json_t **ret_report, struct error *error)
+{
+        static const char *const known[] = { "-c", NULL };
+        static const struct exec_json shell = { .name = "sh", .known = known };
+        struct exec_helper helper = { .name = "the shell" };
+        int fds[2];
+        pid_t pid;
+        int r;
+
+        assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds), 0);
+        pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0) {
+                fd_close(&fds[0]);
+                exec_json_serve(fds[1], &shell);
+                _exit(0);
+        }
+        fd_close(&fds[1]);
+        helper.fd = fds[0];
+        r = exec_json_run(&helper, &shell, (const char *const[]){ "-c", script, NULL }, ret_report, error);
+        fd_close(&fds[0]);
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+        return r;
+}
+
+static void a_report_is_json(void **state)
+{
+        json_t *report = NULL;
+        struct error error;
+
+        (void)state;
+        assert_int_equal(report_of("echo '{\"report\":[{\"vg\":[]}]}'", &report, &error), 0);
+        assert_true(json_is_array(json_object_get(report, "report")));
+        json_decref(report);
+        assert_int_equal(report_of("echo no", &report, &error), -EPROTO);
+        assert_int_equal(report_of("true", &report, &error), -EPROTO);
+}
+
+static void a_report_with_a_key_twice_is_refused(void **state)
+{
+        json_t *report = NULL;
+        struct error error;
+
+        (void)state;
+        assert_int_equal(report_of("echo '{\"report\":[],\"report\":[{\"vg\":[]}]}'", &report, &error), -EPROTO);
+        assert_null(report);
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
@@ -74,6 +130,8 @@ int main(void)
                 cmocka_unit_test(of_a_long_output_the_first_lines_and_the_last_are_kept),
                 cmocka_unit_test(an_output_without_line_ends_is_cut_in_the_middle),
                 cmocka_unit_test(a_command_that_is_killed_says_what_it_printed_if_anything),
+                cmocka_unit_test(a_report_is_json),
+                cmocka_unit_test(a_report_with_a_key_twice_is_refused),
         };
 
         return cmocka_run_group_tests_name("an external program", tests, NULL, NULL);

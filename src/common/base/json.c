@@ -178,6 +178,14 @@ int json_text_parse(const char *text, size_t length, json_t **ret_value, struct 
         return parse_text(text, length, "the request", ret_value, error);
 }
 
+json_t *json_text_load(const char *text, size_t length)
+{
+        json_error_t parse;
+        int errnum;
+
+        return load(text, length, /* flags= */ 0, &parse, &errnum);
+}
+
 #define USUAL_BYTES ((size_t)64 * 1024) /* of a request: room that costs no system call */
 
 /* All of standard input. Gives ret_text, owned by the caller, also after a failure. Returns its length, or negative errno. */

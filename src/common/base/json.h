@@ -26,6 +26,9 @@
  */
 int json_text_parse(const char *text, size_t length, json_t **ret_value, struct error *error);
 
+/* json_text_load() - what a program of ours printed, of any depth, owned by the caller. NULL: no JSON, or no memory. */
+json_t *json_text_load(const char *text, size_t length);
+
 /*
  * json_text_may_have() - whether a text that json_text_parse() takes may have this string, as a key or a value; it is
  * looked for between quotation marks, without a parser. false is certain: only with a backslash can a string be written

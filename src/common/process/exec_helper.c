@@ -13,6 +13,7 @@
 #include "base/fd.h"
 #include "base/fd_pass.h"
 #include "base/interrupt.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "process/exec.h"
 #include "process/program.h"
@@ -195,8 +196,8 @@ int exec_json_run(struct exec_helper *helper, const struct exec_json *program, c
                                     answer.output);
         if (ret_report == NULL)
                 return 0;
-        *ret_report = lseek(report_fd, 0, SEEK_SET) == 0 ? json_loadfd(report_fd, 0, NULL) : NULL;
-        return *ret_report != NULL
+        return lseek(report_fd, 0, SEEK_SET) == 0 &&
+                               json_file_load_fd(report_fd, program->name, JSON_OBJECT, ret_report, error) == 0
                        ? 0
                        : fail_because(error, EPROTO, "run command", program->name, "its report is not JSON");
 }

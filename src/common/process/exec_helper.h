@@ -63,7 +63,7 @@ void exec_json_serve(int fd, const struct exec_json *program);
  *
  * Gives:   ret_report: NULL, or what the program printed, as JSON; owned by the caller.
  * Errors:  ENOSYS there is no helper; ENOPKG the program is not installed; those of exec_check(); EIO it failed, with
- *          the end of its output; EPROTO its output is not JSON.
+ *          the end of its output; EPROTO its output is no JSON object, or one that json_file_load() refuses.
  */
 int exec_json_run(struct exec_helper *helper, const struct exec_json *program, const char *const *words,
                   json_t **ret_report, struct error *error);
