@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/json.h"
+#include "base/sort.h"
 #include "base/text.h"
 #include "pool/pool_identity.h"
 #include "pool/pool_implied.h"
@@ -173,26 +174,26 @@ uint64_t pool_share(const struct pool *pool, uint64_t bytes)
 }
 
 struct names {
-        char (*list)[POOL_NAME_MAX]; /* sorted */
+        char (*list)[POOL_NAME_MAX];
         size_t count;
 };
 
 static int add_name(struct names *names, const char *name, size_t length, struct error *error)
 {
-        char text[POOL_NAME_MAX];
-        size_t i = names->count;
-
-        if (names->count == POOLS_MAX || length >= sizeof text)
+        if (names->count == POOLS_MAX || length >= POOL_NAME_MAX)
                 return fail_because(error, E2BIG, "read pools", name,
                                     "there are more than %d pools, or a name is too long", POOLS_MAX);
-        (void)snprintf(text, sizeof text, "%.*s", (int)length, name);
-        for (; i > 0 && strcmp(names->list[i - 1], text) > 0; i--)
-                (void)memcpy(names->list[i], names->list[i - 1], sizeof text);
-        (void)memcpy(names->list[i], text, sizeof text);
-        names->count++;
+        (void)snprintf(names->list[names->count++], POOL_NAME_MAX, "%.*s", (int)length, name);
         return 0;
 }
 
+static int compare(const void *one, const void *other, const void *context)
+{
+        (void)context;
+        return strcmp(one, other);
+}
+
+/* Sorted. */
 static int list_names(struct names *names, struct error *error)
 {
         DIR *list = opendir(directory_of_files());
@@ -209,7 +210,10 @@ static int list_names(struct names *names, struct error *error)
                 }
         if (list != NULL)
                 (void)closedir(list); /* only read from */
-        return r == 0 && !has_default ? add_name(names, POOL_DEFAULT, strlen(POOL_DEFAULT), error) : r;
+        if (r == 0 && !has_default)
+                r = add_name(names, POOL_DEFAULT, strlen(POOL_DEFAULT), error);
+        sort_few(names->list, names->count, sizeof names->list[0], compare, NULL);
+        return r;
 }
 
 int pool_each(const struct config *config, pool_function *function, void *argument, struct error *error)
