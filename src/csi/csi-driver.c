@@ -39,10 +39,8 @@ static const struct program program = {
         .usage = { .name = "csi-driver",
                    .arguments = "[OPTION]...",
                    .about = "Serve the Container Storage Interface to kubelet and to the sidecars, over a Unix socket "
-                            "that "
-                            "only root may use. Each call runs programs of flexgraft; the driver mounts nothing itself "
-                            "and "
-                            "has no state.\n"
+                            "that only root may use. Each call runs programs of flexgraft; the driver mounts nothing "
+                            "itself and has no state.\n"
                             "The service manager may give the sockets (LISTEN_FDS; LISTEN_FDNAMES=csi:registration). "
                             "Then the driver leaves them where they are and ends when it is idle. Else it makes and "
                             "removes them. SIGTERM: no new calls; it ends when those under way are finished or their "

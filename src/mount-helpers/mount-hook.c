@@ -31,22 +31,20 @@ static const struct program program = {
         .usage = { .name = "mount-hook",
                    .arguments = ARGUMENTS,
                    .about = "The OCI hook: a container runtime calls it with the container's state on standard input. "
-                            "It mounts "
-                            "what is wanted in the container (\"persist\"), and what its annotations ask for.\n"
-                            "EVENT is createRuntime, prestart, poststart or poststop. createRuntime and prestart mount "
-                            "before the container's first instruction; a failure stops the container. poststart does "
-                            "the same once it runs; "
-                            "what is mounted already stays. poststop removes the records of what was mounted.\n"
-                            "The annotations io.flexgraft.mounts and io.flexgraft.mounts.NAME hold JSON: one mount or "
-                            "an array of them, as mount-batch takes them, without \"container\" and \"persist\". The "
-                            "section "
-                            "\"annotations\" of /etc/flexgraft/policy.json says what they may ask for; without it, "
-                            "nothing. The reason of a failure is printed on standard error.\n"
+                            "It mounts what is wanted in the container (\"persist\"), "
+                            "and what its annotations ask for.\n"
+                            "EVENT is createRuntime, prestart, poststart or poststop. createRuntime and prestart "
+                            "mount before the container's first instruction; a failure stops the container. "
+                            "poststart does the same once it runs; what is mounted already stays. poststop removes "
+                            "the records of what was mounted.\n"
+                            "The annotations io.flexgraft.mounts and io.flexgraft.mounts.NAME hold JSON: one mount "
+                            "or an array of them, as mount-batch takes them, without \"container\" and \"persist\". "
+                            "The section \"annotations\" of /etc/flexgraft/policy.json says what they may ask for; "
+                            "without it, nothing. The reason of a failure is printed on standard error.\n"
                             "With --volume it mounts that volume on that path instead, or with --raw the device of a "
                             "block volume; the section applies to it likewise. --cdi writes /etc/cdi/flexgraft.json, "
-                            "by which engines call it so: volumes are "
-                            "their devices flexgraft.io/volume=NAME. volume-create and volume-delete keep the file up "
-                            "to date from then on.",
+                            "by which engines call it so: volumes are their devices flexgraft.io/volume=NAME. "
+                            "volume-create and volume-delete keep the file up to date from then on.",
                    .schema = &schema,
                    .options = options,
                    .examples =

@@ -15,10 +15,8 @@ static const struct usage_option options[] = {
 static const struct program program = {
         .usage = { .name = "host-check",
                    .about = "Tell what this node can and cannot do for flexgraft, row by row, and what to do about "
-                            "what is "
-                            "missing: kernel calls, namespaces, filesystems, id-mapped mounts, devices, programs. What "
-                            "can be "
-                            "tried without a trace is tried; nothing is changed or loaded.\n"
+                            "what is missing: kernel calls, namespaces, filesystems, id-mapped mounts, devices, "
+                            "programs. What can be tried without a trace is tried; nothing is changed or loaded.\n"
                             "A row is required if a pool, a profile or policy.json needs it, or every program does.\n",
                    .options = options,
                    .schema = &host_schema,

@@ -11,12 +11,12 @@ static const struct program program = {
                            "After a crash or a reboot: make the node agree with the records, and report what could not "
                            "be done.\n"
                            "Removed are: loop devices, mounts and records from before the last boot; what a killed "
-                           "call "
-                           "had begun and never answered; records of volumes that no longer exist, and of mounts in "
-                           "containers that are gone; idle loop devices of flexgraft that no record knows; volumes of "
-                           "pools that were half made or half deleted, and ephemeral ones that are no longer mounted; "
-                           "volumes that kubelet has forgotten: in two runs ten minutes apart no pod and no container "
-                           "had them. What others made is never touched, what is in use is only reported.\n",
+                           "call had begun and never answered; records of volumes that no longer exist, and of "
+                           "mounts in containers that are gone; idle loop devices of flexgraft that no record knows; "
+                           "volumes of pools that were half made or half deleted, and ephemeral ones that are no "
+                           "longer mounted; volumes that kubelet has forgotten: in two runs ten minutes apart no pod "
+                           "and no container had them. What others made is never touched, what is in use "
+                           "is only reported.\n",
                    .schema = &reconcile_schema,
                    .examples = "Example: volume-reconcile '{\"dryRun\": true}'\n" },
         .privileges = &PRIVILEGES,

@@ -8,7 +8,7 @@
 static const struct program program = {
         .usage = { .name = "volume-snapshot",
                    .about = "Take a snapshot of a volume, also while it is mounted, or put the content of a snapshot "
-                            "back while nobody has the volume. volume-list lists snapshots, volume-delete deletes "
+                            "back while nothing uses the volume. volume-list lists snapshots, volume-delete deletes "
                             "them, and volume-create makes volumes of them (from).",
                    .options = usage_of_long,
                    .schema = &provision_schemas[PROVISION_SNAPSHOT],

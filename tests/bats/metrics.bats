@@ -388,7 +388,7 @@ package_says() {
         said=$stderr
 }
 
-@test "the package says when it is removed what is mounted still, and is removed" {
+@test "the package names the mounts that are left when it is removed, and is removed" {
         package_says remove
         is "$said" ''
         make_dir "$KUBELET/pods/pod-1/volumes/$DRIVER_NAME"

@@ -142,7 +142,7 @@ print(reads(1000), reads(1001))' "$FIRST"
         is "$(in_container setpriv --reuid 1000 --regid 1000 --groups 2001 cat /data/not-2000)" text
 }
 
-@test "a lock is asked for by the process that locks, whoever was served before" {
+@test "a lock is asked for by the process that locks, whichever process was served before" {
         file locked 0600 1000:1000
         two_containers "$BEHIND"
         in_container python3 - <<'END'

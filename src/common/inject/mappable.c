@@ -73,7 +73,7 @@ static const struct key keys[] = {
         { "target", 1, 1, KEY_PATH, .offset = offsetof(struct mappable_request, target), .positional = 1,
           .help = "a directory of this node, on which it is mounted" },
         { "readOnly", 1, 0, KEY_BOOLEAN, .offset = offsetof(struct mappable_request, read_only),
-          .help = "nobody can write through this mount, nor through one that is made of it" },
+          .help = "no process can write through this mount, nor through one that is made of it" },
         { "options", 1, 0, KEY_OWN, .take = take_options, .schema = schema_of_options, .spelling = SPELLED_COMMAS,
           .help = "options of nfs(5) for an export, with commas: \"vers=4.2\"" },
         { "cache", 1, 0, KEY_WORD, .words = remap_cache_words, .take = take_cache, .preset = "auto",

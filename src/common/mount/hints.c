@@ -5,10 +5,9 @@
 
 const struct hint mount_hints[] = {
         { OPERATION_MOUNT_SETATTR, EINVAL,
-          "this kernel cannot id-map this filesystem (or a mount below the source); \"ids\": \"remap\" remaps owners, "
-          "\"fallback\": \"remap\" in place of \"ids\" does so only where that is needed, \"ids\": \"host\" mounts "
-          "without "
-          "mapping: foreign owners then show as 65534" },
+          "this kernel cannot id-map this filesystem (or a mount below the source); \"ids\": \"remap\" remaps "
+          "owners, \"fallback\": \"remap\" in place of \"ids\" does so only where that is needed, \"ids\": \"host\" "
+          "mounts without mapping: foreign owners then show as 65534" },
         { OPERATION_MOUNT_SETATTR, EPERM,
           "the source is already id-mapped, or its filesystem or its locked attributes belong to another user "
           "namespace; \"ids\": \"host\" mounts without mapping: foreign owners then show as 65534" },

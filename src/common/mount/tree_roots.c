@@ -144,7 +144,7 @@ int tree_roots_read(int mount_fd, struct tree_roots *ret_roots, struct error *er
                         return fail_because(
                                 error, EXDEV, "look at", "the mounts below the source",
                                 "the owners of %zu of them cannot be seen: something covers them, moves them "
-                                "about, or lets nobody search",
+                                "about, or lets no user search",
                                 left);
                 left -= seen;
         }

@@ -336,8 +336,7 @@ static int each(const struct config *config, const struct pool *pool, pool_item_
 static const struct hint hints[] = {
         { OPERATION_FIND_REGION, ENODEV,
           "ndctl list --regions --idle --human lists the regions of persistent memory, those that are disabled too; "
-          "one "
-          "without labels has no iset_id" },
+          "one without labels has no iset_id" },
         { OPERATION_FIND_ROOM, ENODATA,
           "ndctl disable-region, ndctl init-labels of its modules, and ndctl enable-region make labels; what is in the "
           "region is lost" },

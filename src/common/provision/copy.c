@@ -130,15 +130,14 @@ static int choose_way(const struct provision_call *call, const struct provision_
         if (still->busy)
                 return fail_because(error, EBUSY, "copy volume", source->name,
                                     "its device is in use, and the filesystem of pool \"%.128s\" cannot share blocks, "
-                                    "so that all of it would be copied while somebody writes to it; end that first",
+                                    "so that all of it would be copied while others write to it; end that first",
                                     source->pool);
         if (!still->mounted || call->request->freeze)
                 return r;
         return fail_because(error, EBUSY, "copy volume", source->name,
-                            "the volume is mounted, and the filesystem of pool \"%.128s\" cannot share blocks, so that "
-                            "all of it would be copied while nobody can write to it; unmount it, or set \"freeze\" "
-                            "(with CSI in the "
-                            "VolumeSnapshotClass)",
+                            "the volume is mounted, and the filesystem of pool \"%.128s\" cannot share blocks, so "
+                            "that all of it would be copied while no process can write to it; unmount it, or set "
+                            "\"freeze\" (with CSI in the VolumeSnapshotClass)",
                             source->pool);
 }
 

@@ -63,14 +63,14 @@ static const struct key keys[] = {
         { "fsType", CREATE, 0, KEY_TEXT, .maximum = 31, FIELD(fs_type),
           .help = "filesystem that it is formatted with when it is first used" },
         { "parameters", CREATE, 0, KEY_STRINGS, FIELD(parameters),
-          .help = "object of strings; eraseAfter and kataContainers (true, false); idMappable (auto, always, "
-                  "never); " POOL_PARAMETERS },
+          .help = "object of strings; eraseAfter and kataContainers (true, false); "
+                  "idMappable (auto, always, never); " POOL_PARAMETERS },
         { "parameters", CAPACITY, 0, KEY_STRINGS, FIELD(parameters),
           .help = "room for volumes with these parameters, as volume-create has them; needs pool" },
         { "eraseAfter", CREATE, 0, KEY_BOOLEAN, .take = take_erase_after, .preset = "true",
           .help = "false: volume-delete need not overwrite the content" },
         { "from", CREATE, 0, KEY_TEXT, .maximum = PROVISION_NAME_MAX - 1, FIELD(from),
-          .help = "a snapshot, or a volume that nobody uses: the new one is a copy of it" },
+          .help = "a snapshot, or a volume that is not in use: the new one is a copy of it" },
         { "snapshot", SNAPSHOT, 0, KEY_TEXT, .maximum = PROVISION_NAME_MAX - 1, .positional = ~0U, FIELD(snapshot),
           .help = "name of the snapshot to take" },
         { "restore", SNAPSHOT, 0, KEY_TEXT, .maximum = PROVISION_NAME_MAX - 1, FIELD(restore),

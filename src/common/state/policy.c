@@ -103,8 +103,7 @@ static const struct file_key volumes_keys[] = {
         TEXTS("devices", "any", "Devices, or directories of devices, that are allowed."),
         TEXTS("images", "none",
               "Images that the option \"image\" may name, as POOL/IMAGE, or POOL for all in it; those of a volume "
-              "itself "
-              "need no permission."),
+              "itself need no permission."),
         SERVERS("any"),
         OPTIONS,
         {},

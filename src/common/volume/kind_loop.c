@@ -418,7 +418,7 @@ static bool guess(const struct volume_request *request)
 }
 
 static const struct volume_option options[] = {
-        { .key = "pool", .help = "pool that the image is in; \"default\" unless it is given" },
+        { .key = "pool", .fallback = "the pool \"default\"", .help = "pool that the image is in" },
         { .key = "image", .fallback = "NAME.img", .help = "name of the image's file in its pool", .locates = true },
         { .key = "size", .type = VOLUME_OPTION_SIZE, .help = "make an image this large where there is none" },
         { .key = "preallocate",

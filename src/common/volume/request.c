@@ -237,8 +237,7 @@ static const struct key keys[] = {
           .help = "of CSI; a mode that volume-create recorded overrides it if that allows less" },
         { "idMappable", 1, 0, KEY_WORD, .words = id_mappable_words, .take = take_id_mappable, .preset = "auto",
           .help = "a filesystem that cannot be id-mapped, as NFS, is mounted through remap-daemon, so that the runtime "
-                  "of "
-                  "a pod with a user namespace can: always; never; auto: where kubelet has noted that the pod has "
+                  "of a pod with a user namespace can: always; never; auto: where kubelet has noted that the pod has "
                   "one" },
 };
 const struct key_table volume_request_keys = KEY_TABLE(keys);

@@ -133,7 +133,7 @@ bool request_fallback_differs(const struct request *request);
 /* Of a kind that remap-daemon may serve. */
 #define REQUEST_KEY_CACHE                                                                                              \
         "cache", 1, 0, KEY_WORD, .words = remap_cache_words, .take = request_take_cache, .preset = "auto",             \
-                                 .help = "always: with remap, nobody but this container changes the files, so that "   \
+                                 .help = "always: with remap, only this container changes the files, so that "         \
                                          "what is known of them stays right"
 
 #define REQUEST_KEY_LOCKED                                                                                             \
