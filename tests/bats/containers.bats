@@ -174,6 +174,85 @@ mount_into() {
         assert_mounts_at /data 0
 }
 
+# mounted_by_id TARGET: a mount that is made by the id of the container.
+mounted_by_id() {
+        helper mount-bind "{\"container\": \"$CONTAINER_ID\", \"source\": \"$SOURCE\", \"target\": \"$1\"}"
+        assert_success && assert_mounts_at "$1" 1
+}
+
+@test "a mount made by id is removed by a pid in a string" {
+        start_container crun
+        mounted_by_id /data
+        helper mount-remove "{\"container\": \"$CONTAINER_PID\", \"target\": \"/data\"}"
+        assert_success
+        assert_field .removed.target /data
+        assert_mounts_at /data 0
+        assert_no_records
+}
+
+@test "a mount made by id is removed by a pid in words" {
+        start_container crun
+        mounted_by_id /data
+        helper mount-remove "$CONTAINER_PID" /data
+        assert_success
+        assert_field .removed.target /data
+        assert_mounts_at /data 0
+        assert_no_records
+}
+
+@test "when the container is gone, a pid in a string removes the record of a mount that was made by id" {
+        local pid
+        start_container crun
+        mounted_by_id /data
+        pid=$CONTAINER_PID
+        stop_container
+        helper mount-remove "{\"container\": \"$pid\", \"target\": \"/data\"}"
+        assert_success
+        assert_no_records
+}
+
+@test "mount-remove by a pid in a string fails where something is mounted that has no record" {
+        start_container crun
+        in_container mkdir /data
+        in_container mount -t tmpfs own /data
+        helper mount-remove "{\"container\": \"$CONTAINER_PID\", \"target\": \"/data\"}"
+        assert_failure EBUSY
+        assert_mounts_at /data 1
+}
+
+@test "mount-remove by a string of digits that is the pid of a process of the node is a success: no container is meant" {
+        start_container plain
+        helper mount-remove '{"container": "1", "target": "/data"}'
+        assert_success
+        assert_field .alreadyRemoved true
+}
+
+@test "mount-remove by a pid in a string takes the mount of a container that was called so, not that of the process" {
+        local called other
+        start_container plain
+        called=$CONTAINER_PID
+        start_container plain
+        other=$CONTAINER_PID
+        private_node_view /run /var/lib/docker /var/lib/containers
+        put "/run/containerd/io.containerd.runtime.v2.task/k8s.io/$other/init.pid" "$called"
+        helper mount-bind "{\"container\": {\"id\": \"$other\"}, \"source\": \"$SOURCE\", \"target\": \"/data\"}"
+        assert_success
+        assert_field .mount.container.pid "$called"
+        in_node_view rm -r /run/containerd
+        helper mount-bind "$(bind_request /data)"
+        assert_success
+        helper mount-remove "{\"container\": \"$other\", \"target\": \"/data\"}"
+        assert_success
+        assert_mounts_at /data 1
+        use_container "$called"
+        assert_mounts_at /data 0
+        helper mount-remove "{\"container\": \"$other\", \"target\": \"/data\"}" # none is called so any more
+        assert_success
+        use_container "$other"
+        assert_mounts_at /data 0
+        assert_no_records
+}
+
 @test "an unknown id fails and is named" {
         start_container plain
         refuses_container '"nobody-knows-this"'

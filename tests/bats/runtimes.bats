@@ -187,12 +187,32 @@ elsewhere() {
         put "$SHIMS/k8s.io/db${ID:2}/init.pid" "$CONTAINER_PID"
         helper mount-bind "{\"container\": \"db${ID:2}\", \"source\": \"$SOURCE\", \"target\": \"/data\"}"
         assert_success
-        for container in '"db"' '{"id": "db"}' '{"id": "db", "runtime": "containerd"}'; do
+        for container in '"db"' '{"id": "db"}'; do
                 helper mount-remove "{\"container\": $container, \"target\": \"/data\"}"
+                assert_success
                 assert_mounts_at /data 1
         done
+        helper mount-remove '{"container": {"id": "db", "runtime": "containerd"}, "target": "/elsewhere"}'
+        assert_success
+        assert_field .alreadyRemoved true
         helper mount-remove "{\"container\": \"db${ID:2:10}\", \"target\": \"/data\"}"
         assert_success
+        assert_no_records
+}
+
+@test "mount-remove by less than 12 characters of an id fails where that container has a mount on the target, and says what to give" {
+        started
+        put "$SHIMS/k8s.io/$ID/init.pid" "$CONTAINER_PID"
+        helper mount-bind "{\"container\": \"$ID\", \"source\": \"$SOURCE\", \"target\": \"/data\"}"
+        assert_success
+        helper mount-remove '{"container": {"id": "0123", "runtime": "containerd"}, "target": "/data"}'
+        assert_failure ENOTUNIQ
+        message_has "12 characters"
+        message_has "$ID"
+        assert_mounts_at /data 1
+        helper mount-remove "{\"container\": {\"id\": \"${ID:0:12}\", \"runtime\": \"containerd\"}, \"target\": \"/data\"}"
+        assert_success
+        assert_mounts_at /data 0
         assert_no_records
 }
 

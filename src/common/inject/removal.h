@@ -18,6 +18,8 @@
 struct removal {
         const struct request *request;
         struct state state;
+        struct container_reference named; /* the container, as the request's words are taken */
+        bool unknown;                     /* no runtime knows it */
         struct container container;
         pid_t named_pid;                    /* the process id that the request may mean; 0: none */
         uint64_t named_pid_ns;              /* the pid namespace whose procfs the request names; 0: it names none */

@@ -10,7 +10,7 @@
 #include "base/syscalls.h"
 #include "base/text.h"
 #include "inject/former.h"
-#include "inject/removal.h"
+#include "inject/steps.h"
 #include "mount/target.h"
 #include "process/proc.h"
 #include "process/worker.h"
@@ -83,12 +83,12 @@ static void take_directory(struct removal *removal, const char *path)
 
 static void take_named_pid(struct removal *removal)
 {
-        const struct container_reference *named = &removal->request->container;
+        const struct container_reference *named = &removal->named;
 
         if (named->proc_dir != NULL)
                 take_directory(removal, named->proc_dir);
         else
-                removal->named_pid = named->id != NULL ? named->or_pid : named->pid;
+                removal->named_pid = named->pid;
 }
 
 /* Whether a record's process has the id that the request names. */
@@ -108,7 +108,7 @@ static bool is_of_named_pid(const struct removal *removal, const struct mount_re
 /* Whether a record names its container as the request does: the same id, or the same process id. */
 static bool named_alike(const struct removal *removal, const struct mount_record *record)
 {
-        const struct container_reference *named = &removal->request->container;
+        const struct container_reference *named = &removal->named;
         char name[CONTAINER_NAME_MAX];
 
         container_reference_name(named, name, sizeof name);
@@ -202,7 +202,7 @@ static int find_by_mount(struct removal *removal, const char *boot_id, struct er
 /* The records that named_alike() may take. */
 static int search_by_name(struct search *search, struct error *error)
 {
-        const struct container_reference *named = &search->removal->request->container;
+        const struct container_reference *named = &search->removal->named;
         const struct state *state = &search->removal->state;
         char name[CONTAINER_NAME_MAX];
         int r = 0;
@@ -393,22 +393,76 @@ static int find_partner(struct removal *removal, const char *boot_id, struct err
  */
 static int pin(struct removal *removal, struct error *error)
 {
-        const struct container_reference *named = &removal->request->container;
-        struct container_reference by_name = *named;
-        int r;
+        const struct container_reference *named = &removal->named;
+        int r = named_container_pin(named, &removal->container, error);
 
-        by_name.whole_id = true;
-        by_name.or_pid = 0; /* the process may be a stranger's by now: named_alike() asks the records */
-        r = named_container_pin(&by_name, &removal->container, error);
         removal->reachable = r == 0;
+        removal->unknown = r == -ENOENT && strcmp(error->operation, OPERATION_FIND_CONTAINER) == 0;
         take_named_pid(removal);
         if (named->proc_dir != NULL && removal->named_pid == 0)
                 return r;
-        if (r == -ESRCH || (r == -ENOENT && strcmp(error->operation, OPERATION_FIND_CONTAINER) == 0))
+        if (r == -ESRCH || removal->unknown)
                 return 1;
         if (r == -E2BIG && strcmp(error->operation, OPERATION_FIND_CONTAINER) == 0)
                 return 2;
         return r == -EINVAL && removal->named_pid != 0 ? 2 : r;
+}
+
+/* The record that the request is about, with its words taken as removal->named has them. ENOENT: there is none. */
+static int find_named(struct removal *removal, int pinned, const char *boot_id, struct error *error)
+{
+        int r = find_and_lock(removal, boot_id, error);
+
+        /* no container is known of a process of the node, or none was found: say so */
+        if (r == -ENOENT && pinned == 2 && (r = named_container_pin(&removal->named, &removal->container, error)) == 0)
+                r = -ENOENT;
+        return r;
+}
+
+/*
+ * A beginning of an id that is too short for a removal, but that finds a container: a failure if something is mounted on
+ * the target there, since the request may mean that mount.
+ */
+static int check_beginning(struct removal *removal, const char *boot_id, struct error *error)
+{
+        const char *id;
+        int r;
+
+        removal->named.whole_id = false;
+        r = pin(removal, error);
+        if (r != 0)
+                return r < 0 ? r : -ENOENT;
+        r = find_by_target(removal, boot_id, error);
+        id = strrchr(removal->container.identity, '/'); /* a user's id comes before it */
+        id = id != NULL ? id + 1 : removal->container.identity;
+        if (r == 0 || r == -EBUSY)
+                return fail_because(
+                        error, ENOTUNIQ, OPERATION_FIND_CONTAINER, removal->named.id,
+                        "it is the beginning of the id of a container with a mount on %.200s, and too short "
+                        "to remove that: give at least %d characters of %s",
+                        removal->request->target, CONTAINER_ID_SHORT_LENGTH, id);
+        container_release(&removal->container);
+        removal->container = (struct container)CONTAINER_NONE;
+        removal->reachable = false;
+        return r;
+}
+
+/* No runtime knows the container by its name, and nothing is recorded of one that was called so. */
+static int find_otherwise(struct removal *removal, const char *boot_id, struct error *error)
+{
+        const struct container_reference *named = &removal->request->container;
+        int r;
+
+        if (named->or_pid == 0 && named->runtime == NULL)
+                return -ENOENT;
+        if ((r = want_has_called(removal, error)) != 0)
+                return r < 0 ? r : -ENOENT;
+        if (named->or_pid == 0)
+                return check_beginning(removal, boot_id, error);
+        removal->named = (struct container_reference){ .pid = named->or_pid };
+        r = pin(removal, error);
+        /* a process of the node is not what they mean */
+        return r < 0 ? r : find_named(removal, /* pinned= */ r == 2 ? 1 : r, boot_id, error);
 }
 
 int removal_find_record(struct removal *removal, struct error *error)
@@ -421,6 +475,9 @@ int removal_find_record(struct removal *removal, struct error *error)
 
         if (r < 0)
                 return fail(error, -r, "read", "boot_id");
+        removal->named = request->container;
+        removal->named.whole_id = true;
+        removal->named.or_pid = 0; /* the process may be a stranger's by now: find_otherwise() asks the records first */
         if (request->has_container && (pinned = pin(removal, error)) < 0)
                 return pinned;
         if ((r = config_state_dir(state_dir, error)) < 0)
@@ -430,10 +487,10 @@ int removal_find_record(struct removal *removal, struct error *error)
                 return r;
         if (r == 0 && !request->dry_run)
                 (void)uses_complete(state_dir, &removal->state, error); /* if it fails, all records are read */
-        r = find_and_lock(removal, boot_id, error);
-        /* no container is known of a process of the node, or none was found: say so */
-        if (r == -ENOENT &&
-            (pinned != 2 || (r = named_container_pin(&request->container, &removal->container, error)) == 0)) {
+        r = find_named(removal, pinned, boot_id, error);
+        if (r == -ENOENT && removal->unknown)
+                r = find_otherwise(removal, boot_id, error);
+        if (r == -ENOENT) {
                 removal->already = true;
                 removal->record.mnt_ns = removal->container.mnt_ns; /* for volumes that were replaced there */
                 (void)text_copy(removal->record.boot_id, sizeof removal->record.boot_id, boot_id);

@@ -56,4 +56,10 @@ int want_undo(struct injection *injection, struct error *error);
 int want_take(struct removal *removal, struct error *error);
 int want_give_back(struct removal *removal, struct error *error);
 
+/*
+ * want_has_called() - whether a mount is wanted on the removal's target in a container that is called as the request
+ * says, and that no runtime knows: 1, 0 or negative errno.
+ */
+int want_has_called(struct removal *removal, struct error *error);
+
 #endif

@@ -179,23 +179,31 @@ static int find_running(struct removal *removal, struct state *wishes, struct er
                                                   : mount_record_each(&removal->state, match_running, removal, error);
 }
 
-/* In a container that does not run, or is gone: every container's file is read. */
-static int find_by_name(struct removal *removal, struct state *state, struct error *error)
+/* In a container that does not run, or is gone. ret_count: how many are meant; one is noted. */
+static int count_called(struct removal *removal, size_t *ret_count, struct error *error)
 {
         struct search search = { .removal = removal };
         char name[CONTAINER_NAME_MAX];
-        int r;
+        int r = 0;
 
         container_reference_name(&removal->request->container, name, sizeof name);
         search.name = name;
-        if (removal->request->id == NULL && name[0] == '\0')
-                return 0;
-        r = wish_each(state, look_in, &search, error);
-        if (r == 0 && search.count > 1)
+        if (removal->request->id != NULL || name[0] != '\0')
+                r = wish_each(&removal->wishes, look_in, &search, error);
+        *ret_count = search.count;
+        return r;
+}
+
+static int find_by_name(struct removal *removal, struct error *error)
+{
+        size_t count;
+        int r = count_called(removal, &count, error);
+
+        if (r == 0 && count > 1)
                 return fail_because(error, ENOTUNIQ, OPERATION_FIND_RECORD,
                                     removal->request->id != NULL ? removal->request->id : removal->request->target,
                                     "it is wanted in several containers that are called so; mount-list has their ids");
-        return r == 0 && search.count == 1 ? find_running(removal, state, error) : r;
+        return r == 0 && count == 1 ? find_running(removal, &removal->wishes, error) : r;
 }
 
 /* By the container that runs, or by what the record of the mount says. */
@@ -235,21 +243,38 @@ static int find_in_container(struct removal *removal, struct state *state, struc
         return r == -EBUSY ? 0 : r;
 }
 
-static int find_wish(struct removal *removal, struct error *error)
+/* 1 they are open; 0 nothing was ever wanted on this node; or negative errno. */
+static int open_for_removal(struct removal *removal, struct error *error)
 {
-        struct state *state = &removal->wishes;
-        bool known = removal->container.identity[0] != '\0' || removal->record.wanted[0] != '\0';
         int r = config_state_dir(removal->state_dir, error);
 
-        if (r < 0)
+        if (r == 0)
+                r = open_wishes(&removal->wishes, removal->state_dir, /* create= */ false, error);
+        return r == 0 ? 1 : r == -ENOENT ? 0 : r;
+}
+
+static int find_wish(struct removal *removal, struct error *error)
+{
+        bool known = removal->container.identity[0] != '\0' || removal->record.wanted[0] != '\0';
+        int r = open_for_removal(removal, error);
+
+        if (r <= 0)
                 return r;
-        r = wish_open(removal->state_dir, /* create= */ false, state, error);
-        if (r < 0)
-                return r == -ENOENT ? 0 : r;
         if (known)
-                return find_in_container(removal, state, error);
+                return find_in_container(removal, &removal->wishes, error);
         /* a container that runs and has no identity has no wishes: one that does not run may be called as it is */
-        return removal->reachable ? 0 : find_by_name(removal, state, error);
+        return removal->reachable ? 0 : find_by_name(removal, error);
+}
+
+int want_has_called(struct removal *removal, struct error *error)
+{
+        size_t count = 0;
+        int r = open_for_removal(removal, error);
+
+        if (r > 0)
+                r = count_called(removal, &count, error);
+        removal->wanted_in[0] = '\0'; /* find_wish() says which it is */
+        return r < 0 ? r : count > 0;
 }
 
 int want_take(struct removal *removal, struct error *error)
