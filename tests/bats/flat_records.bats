@@ -179,6 +179,45 @@ removal_by_process() {
         is_flat
 }
 
+# others_want WISH ID: as many containers as have the other records want a mount each, as the container ID does.
+others_want() {
+        local i text
+        for ((i = 1; i <= OTHERS; i++)); do
+                text=${1//$2/other$i}
+                printf '%s\n' "${text//wanted-/wanted-$i-}" >"$STATE_DIR/wanted/$(printf %016x "$i").json"
+        done
+        other_records 0 # as if they had been written before there was an index
+}
+
+# removal_of_wanted: the calls of mount-remove of two wanted mounts in a container that does not run, by name and by id, and once again.
+removal_of_wanted() {
+        local first=$CONTAINER_PID id wanted text calls=0 request
+        start_container crun || return 1
+        id=$CONTAINER_ID
+        helper mount-batch "$(jq -cn --arg id "$id" --arg source "$SOURCE" \
+                '{mounts: (["/data", "/more"] | map({type: "bind", container: $id, source: $source, target: ., persist: true}))}')"
+        assert_success || return 1
+        text=$(grep -l "\"$id@" "$STATE_DIR"/wanted/*.json)
+        wanted=$(jq -r '.mounts[] | select(.target == "/more").id' "$text")
+        stop_container
+        use_container "$first"
+        others_want "$(<"$text")" "$id" || return 1
+        for request in "{\"container\": \"$id\", \"target\": \"/data\"}" "{\"id\": \"$wanted\"}" "{\"container\": \"$id\", \"target\": \"/data\"}"; do
+                at_syscall "$(program mount-remove)" "$request"
+                assert_success || return 1
+                calls=$((calls + AT_TOTAL))
+        done
+        assert_field .alreadyRemoved true
+        [[ ! -e $text ]] || { echo "it is still wanted: $(<"$text")"; return 1; }
+        AT_TOTAL=$calls
+}
+
+# bats test_tags=text
+@test "mount-remove of what is wanted in a container that does not run costs the same however much others have and want" {
+        calls_with removal_of_wanted
+        is_flat
+}
+
 # poststop: the calls of the hook for a container that has ended.
 poststop() {
         ended_record || return 1
@@ -216,7 +255,7 @@ overlay_mount() {
                 helper mount-bind "$(bind_request /data '"id": "mine"')"
                 assert_success
                 rm -rf "$STATE_DIR/uses"
-                ((i == 1)) || mkdir -p "$STATE_DIR/uses/.complete-5"
+                ((i == 1)) || mkdir -p "$STATE_DIR/uses/.complete-6"
                 helper mount-list "{\"container\": $CONTAINER_PID}"
                 assert_field '[.mounts[].id] | join(" ")' mine
                 helper mount-remove "$(remove_request /data)"

@@ -143,6 +143,55 @@ static void more_than_fit_are_refused(void **unused)
         }
 }
 
+/* The identities of the files that are looked at. */
+static char found[256];
+
+static int note(void *record, const char *file, void *argument, struct error *error)
+{
+        const struct wish_record *wish = record;
+
+        (void)file;
+        (void)argument;
+        (void)error;
+        (void)snprintf(found + strlen(found), sizeof found - strlen(found), "%s ", wish->container);
+        return 0;
+}
+
+static const char *called(const char *name)
+{
+        struct error error;
+
+        found[0] = '\0';
+        assert_int_equal(wish_each_called(&state, name, note, NULL, &error), 0);
+        return found;
+}
+
+static void what_is_wanted_is_found_by_what_its_container_is_called(void **unused)
+{
+        struct error error;
+
+        (void)unused;
+        (void)put(FULL, "/a", "/one");
+        (void)put(FULL, "/b", "/one");
+        (void)put("db@1.2.3", "/a", "/one");
+        (void)put("user/1000/" FULL, "/a", "/one");
+        assert_string_equal(called(FULL), FULL " ");
+        assert_string_equal(called("0123456789ab"), FULL " ");
+        assert_string_equal(called("0123456789a"), "");
+        assert_string_equal(called("user/1000/0123456789abcd"), "user/1000/" FULL " ");
+        assert_string_equal(called("db"), "db@1.2.3 ");
+        assert_true(strlen(called("web")) == 2 * sizeof FULL + strlen("user/1000/") + strlen("db@1.2.3 "));
+        found[0] = '\0';
+        assert_int_equal(wish_each_of_id(&state, "an-id", note, NULL, &error), 0);
+        assert_true(strlen(found) == 2 * sizeof FULL + strlen("user/1000/") + strlen("db@1.2.3 "));
+        (void)put(FULL, "/a", NULL);
+        assert_string_equal(called(FULL), FULL " ");
+        (void)put(FULL, "/b", NULL);
+        (void)put("db@1.2.3", "/a", NULL);
+        (void)put("user/1000/" FULL, "/a", NULL);
+        assert_string_equal(called("web"), "");
+}
+
 static void a_full_id_is_an_identity_and_a_name_needs_its_bundle(void **unused)
 {
         char bundle[128];
@@ -193,6 +242,7 @@ int main(void)
                 cmocka_unit_test(a_container_has_the_wishes_of_no_other_one),
                 cmocka_unit_test(a_damaged_file_is_an_error_and_stays),
                 cmocka_unit_test(more_than_fit_are_refused),
+                cmocka_unit_test(what_is_wanted_is_found_by_what_its_container_is_called),
                 cmocka_unit_test(a_full_id_is_an_identity_and_a_name_needs_its_bundle),
                 cmocka_unit_test(a_container_is_called_by_its_name_or_the_beginning_of_a_full_id),
         };

@@ -58,14 +58,42 @@ void container_identity_make(const struct container_reference *reference, const 
                                found->id[0] != '\0' ? found->id : reference->id);
 }
 
-bool container_identity_called(const char *identity, const char *name)
+/* What comes before a user's or another's own id. */
+static size_t length_of_prefix(const char *name)
+{
+        const char *slash = strrchr(name, '/');
+
+        return slash != NULL ? (size_t)(slash + 1 - name) : 0;
+}
+
+static size_t length_of_name(const char *identity)
 {
         const char *bundle = strrchr(identity, OF_BUNDLE);
-        size_t length = bundle != NULL ? (size_t)(bundle - identity) : strlen(identity);
-        const char *id = strrchr(identity, '/') != NULL ? strrchr(identity, '/') + 1 : identity;
+
+        return bundle != NULL ? (size_t)(bundle - identity) : strlen(identity);
+}
+
+bool container_identity_called(const char *identity, const char *name)
+{
+        const size_t length = length_of_name(identity);
+        const size_t prefix = length_of_prefix(identity);
 
         if (strlen(name) == length && memcmp(identity, name, length) == 0)
                 return true;
-        return is_full_id(id) && strlen(name) >= (size_t)(id - identity) + CONTAINER_ID_SHORT_LENGTH &&
+        return is_full_id(identity + prefix) && strlen(name) >= prefix + CONTAINER_ID_SHORT_LENGTH &&
                text_starts(identity, name);
+}
+
+void container_identity_stem_called(const char *name, char *ret_stem)
+{
+        (void)snprintf(ret_stem, CONTAINER_IDENTITY_MAX, "%.*s",
+                       (int)length_of_prefix(name) + CONTAINER_ID_SHORT_LENGTH, name);
+}
+
+void container_identity_stem(const char *identity, char *ret_stem)
+{
+        if (is_full_id(identity + length_of_prefix(identity)))
+                container_identity_stem_called(identity, ret_stem);
+        else
+                (void)snprintf(ret_stem, CONTAINER_IDENTITY_MAX, "%.*s", (int)length_of_name(identity), identity);
 }

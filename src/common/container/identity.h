@@ -34,4 +34,11 @@ void container_identity_make(const struct container_reference *reference, const 
  */
 bool container_identity_called(const char *identity, const char *name);
 
+/*
+ * container_identity_stem() - what an index has of an identity, and container_identity_stem_called() - of a name: if
+ * container_identity_called(), then the identity's stem is the name, or the name's stem. Of CONTAINER_IDENTITY_MAX bytes.
+ */
+void container_identity_stem(const char *identity, char *ret_stem);
+void container_identity_stem_called(const char *name, char *ret_stem);
+
 #endif

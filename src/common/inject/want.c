@@ -173,10 +173,17 @@ static int match_running(const struct mount_record *record, const char *id, void
 /* With the lock of the wish: a call that makes its mount has recorded that, or has not begun. */
 static int find_running(struct removal *removal, struct state *wishes, struct error *error)
 {
+        char name[MOUNT_RECORD_WANTED_NAME_SIZE];
+        char key[WISH_KEY_SIZE];
         int r = wish_hold(wishes, removal->wanted_in, removal->wanted_at, error);
 
-        return r < 0 || removal->state.dir_fd < 0 ? r
-                                                  : mount_record_each(&removal->state, match_running, removal, error);
+        if (r < 0 || removal->state.dir_fd < 0)
+                return r;
+        wish_key(removal->wanted_in, key);
+        mount_record_wanted_name(key, name);
+        r = mount_record_each_called(&removal->state, name, match_running, removal, error);
+        /* of one that was named by what it is known by */
+        return r < 0 ? r : mount_record_each_called(&removal->state, removal->wanted_in, match_running, removal, error);
 }
 
 /* In a container that does not run, or is gone. ret_count: how many are meant; one is noted. */
@@ -188,8 +195,10 @@ static int count_called(struct removal *removal, size_t *ret_count, struct error
 
         container_reference_name(&removal->request->container, name, sizeof name);
         search.name = name;
-        if (removal->request->id != NULL || name[0] != '\0')
-                r = wish_each(&removal->wishes, look_in, &search, error);
+        if (removal->request->id != NULL)
+                r = wish_each_of_id(&removal->wishes, removal->request->id, look_in, &search, error);
+        else if (name[0] != '\0')
+                r = wish_each_called(&removal->wishes, name, look_in, &search, error);
         *ret_count = search.count;
         return r;
 }

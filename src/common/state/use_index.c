@@ -137,6 +137,11 @@ void use_keys_add_named(char *keys, const char *name)
         add_number(keys, 'w', hash_bytes(HASH_SEED, name, strlen(name)));
 }
 
+void use_keys_add_wanted(char *keys, const char *name)
+{
+        add_number(keys, 'u', hash_bytes(HASH_SEED, name, strlen(name)));
+}
+
 void use_keys_add_disk(char *keys, const char *id)
 {
         add_number(keys, 'p', hash_bytes(HASH_SEED, id, strlen(id)));
@@ -191,7 +196,7 @@ static void put_bucket(const char *key, char *ret_path)
 
         if (use_key_is_file(key))
                 (void)snprintf(ret_path, BUCKET_SIZE, PATH "f%02x", (unsigned)((hash ^ (hash >> 32)) & 0xff));
-        else if (memchr("nicdpwo", key[0], 7) != NULL)
+        else if (memchr("nicdpwou", key[0], 8) != NULL)
                 (void)snprintf(ret_path, BUCKET_SIZE, PATH "%c%03x", key[0], (unsigned)((hash ^ (hash >> 32)) & 0xfff));
         else
                 (void)snprintf(ret_path, BUCKET_SIZE, PATH "%s", key);
@@ -233,7 +238,8 @@ static int make_root(int dir_fd)
 {
         if (mkdirat(dir_fd, ROOT, 0700) < 0)
                 return errno == EEXIST ? 0 : -errno;
-        if (is_without_records(dir_fd, "../mounts") && is_without_records(dir_fd, "../volumes"))
+        if (is_without_records(dir_fd, "../mounts") && is_without_records(dir_fd, "../volumes") &&
+            is_without_records(dir_fd, "../wanted"))
                 (void)use_index_set_complete(dir_fd, USE_HOLDERS_OF_USES); /* else the first question does */
         return 0;
 }
@@ -354,7 +360,7 @@ int use_index_each(int dir_fd, const char *key, use_index_function *function, vo
  * may be there without its entries, on filesystems that recover each file for itself (base/file).
  */
 static const char *const complete[] = {
-        [USE_HOLDERS_OF_USES] = ".complete-6",
+        [USE_HOLDERS_OF_USES] = ".complete-7",
         [USE_HOLDERS_PROVISIONED] = ".provisioned-1",
 };
 

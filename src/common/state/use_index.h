@@ -25,7 +25,7 @@
 /*
  * Keys, separated by blanks: "b700" is a device, "f801.2f" a file, "v700" the device of a volume, "n3f" a container,
  * "i2c" a container's id, "c4d2" its process, "d5e" the path of a volume's directory, "p6f" what a volume is called in
- * its pool, "w71" the name of a volume of which nothing is on the node, "o801.2f" a directory that an overlay writes to. Enough for
+ * its pool, "w71" the name of a volume of which nothing is on the node, "u5a" what a container is called in which mounts are wanted, or the id of one of these, "o801.2f" a directory that an overlay writes to. Enough for
  * two of each layer of an overlay, one more of upper and work, and the container.
  */
 #define USE_KEYS_SIZE 2720 /* terminated */
@@ -74,6 +74,9 @@ void use_keys_add_named(char *keys, const char *name);
 /* use_keys_add_disk() - add what a volume is called in its pool (pool/record.h). */
 void use_keys_add_disk(char *keys, const char *id);
 
+/* use_keys_add_wanted() - add what a container is called that mounts are wanted in, or the id of such a mount (state/wish). */
+void use_keys_add_wanted(char *keys, const char *name);
+
 /* use_keys_add_all() - add all of others. */
 void use_keys_add_all(char *keys, const char *others);
 
@@ -97,6 +100,7 @@ bool use_keys_have(const char *keys, const char *key);
 /* The holder of a key: which directory of records, and the record's file. */
 #define USE_HOLDER_VOLUME 'v'
 #define USE_HOLDER_MOUNT 'm'
+#define USE_HOLDER_WISH 'w'
 #define USE_HOLDER_PROVISIONED 'p' /* whose entries are pool/record.h's */
 
 /*
@@ -121,7 +125,7 @@ int use_index_remove(const struct state *records, const char *keys, char sort, c
  * use_index_set_complete() - say so. Returns 0 or negative errno.
  */
 enum use_holders {
-        USE_HOLDERS_OF_USES,     /* USE_HOLDER_VOLUME and USE_HOLDER_MOUNT */
+        USE_HOLDERS_OF_USES,     /* USE_HOLDER_VOLUME, USE_HOLDER_MOUNT and USE_HOLDER_WISH */
         USE_HOLDERS_PROVISIONED, /* USE_HOLDER_PROVISIONED */
 };
 bool use_index_is_complete(int dir_fd, enum use_holders holders);

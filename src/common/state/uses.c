@@ -17,6 +17,7 @@
 struct list {
         struct state volumes;
         struct state mounts;
+        struct state wishes; /* opened for the index as a whole */
         struct state index;
         const char *keys;
         char boot_id[PROC_BOOT_ID_SIZE];
@@ -28,6 +29,7 @@ static void list_release(struct list *list)
 {
         state_release(&list->volumes);
         state_release(&list->mounts);
+        state_release(&list->wishes);
         state_release(&list->index);
 }
 #define cleanup_list __attribute__((cleanup(list_release)))
@@ -36,13 +38,20 @@ static void list_release(struct list *list)
 
 static struct state *state_of(struct list *list, char sort)
 {
-        return sort == USE_HOLDER_VOLUME ? &list->volumes : &list->mounts;
+        return sort == USE_HOLDER_VOLUME ? &list->volumes : sort == USE_HOLDER_WISH ? &list->wishes : &list->mounts;
+}
+
+static const struct record_table *table_of(char sort)
+{
+        return sort == USE_HOLDER_VOLUME ? &volume_record_table
+               : sort == USE_HOLDER_WISH ? &wish_record_table
+                                         : &mount_record_table;
 }
 
 /* Of a file's name: the lock of its record. */
 static uint64_t lock_of(char sort, const char *file)
 {
-        return record_lock_key(sort == USE_HOLDER_VOLUME ? &volume_record_table : &mount_record_table, file);
+        return record_lock_key(table_of(sort), file);
 }
 
 static bool is_pending(struct list *list, char sort, const char *file)
@@ -264,7 +273,16 @@ static int ask(const char *key, char sort, const char *file, void *argument, str
 
 /* ---- the index as a whole */
 
-static bool has_key(struct list *list, const char *key, char sort, const char *file)
+static bool wish_file_has_key(struct list *list, const char *key, const char *file)
+{
+        cleanup_wish struct wish_record wanted = {};
+        struct error ignored;
+        int r = record_read(&list->wishes, &wish_record_table, file, &wanted, &ignored);
+
+        return r < 0 ? r != -ENOENT : wish_has_key(&wanted, key);
+}
+
+static bool holder_has_key(struct list *list, const char *key, char sort, const char *file)
 {
         cleanup_holder struct holder holder;
         struct error ignored;
@@ -273,6 +291,11 @@ static bool has_key(struct list *list, const char *key, char sort, const char *f
         if (r < 0)
                 return r != -ENOENT;
         return sort == USE_HOLDER_VOLUME ? volume_record_has_key(&holder.volume, key) : use_keys_have(holder.keys, key);
+}
+
+static bool has_key(struct list *list, const char *key, char sort, const char *file)
+{
+        return sort == USE_HOLDER_WISH ? wish_file_has_key(list, key, file) : holder_has_key(list, key, sort, file);
 }
 
 /* An entry whose record does not name the key, and which no call is working on. */
@@ -332,12 +355,32 @@ static int add_mount(const struct mount_record *record, const char *id, void *ar
         return add_entries(argument, keys, USE_HOLDER_MOUNT, file, error);
 }
 
-/* Records from before there was an index have no entries. */
-static int complete(struct list *list, struct error *error)
+static int add_wishes(void *record, const char *file, void *argument, struct error *error)
 {
+        const struct wish_record *wanted = record;
+        char keys[USE_KEYS_SIZE];
+        const json_t *entry;
+        size_t i;
         int r = 0;
 
-        if (list->volumes.dir_fd >= 0)
+        json_array_foreach (wanted == NULL ? NULL : wanted->mounts, i, entry)
+                if (r == 0) {
+                        wish_keys(wanted, entry, keys);
+                        r = add_entries(argument, keys, USE_HOLDER_WISH, file, error);
+                }
+        return r;
+}
+
+/* Records from before there was an index have no entries. */
+static int complete(struct list *list, const char *state_dir, struct error *error)
+{
+        int r = wish_open(state_dir, /* create= */ false, &list->wishes, error);
+
+        if (r == -ENOENT) /* nothing was ever wanted */
+                r = 0;
+        if (r == 0 && list->wishes.dir_fd >= 0)
+                r = wish_each(&list->wishes, add_wishes, list, error);
+        if (r == 0 && list->volumes.dir_fd >= 0)
                 r = volume_record_each(&list->volumes, /* set_aside= */ false, add_volume, list, error);
         if (r == 0 && list->mounts.dir_fd >= 0)
                 r = mount_record_each(&list->mounts, add_mount, list, error);
@@ -366,7 +409,7 @@ static int open_list(struct list *list, const char *state_dir, struct error *err
 
 #define LIST_NONE                                                                                                      \
         {                                                                                                              \
-                .volumes = STATE_NONE, .mounts = STATE_NONE, .index = STATE_NONE                                       \
+                .volumes = STATE_NONE, .mounts = STATE_NONE, .wishes = STATE_NONE, .index = STATE_NONE                 \
         }
 
 int uses_each(const char *state_dir, const char *keys, uses_function *function, void *argument, struct error *error)
@@ -380,7 +423,8 @@ int uses_each(const char *state_dir, const char *keys, uses_function *function, 
         list.keys = keys;
         list.function = function;
         list.argument = argument;
-        if (!use_index_is_complete(list.index.dir_fd, USE_HOLDERS_OF_USES) && (r = complete(&list, error)) < 0)
+        if (!use_index_is_complete(list.index.dir_fd, USE_HOLDERS_OF_USES) &&
+            (r = complete(&list, state_dir, error)) < 0)
                 return r;
         r = 0;
         while (r == 0 && use_keys_next(&keys, key))
@@ -396,7 +440,7 @@ int uses_complete(const char *state_dir, const struct state *records, struct err
         if (use_index_is_complete(records->dir_fd, USE_HOLDERS_OF_USES))
                 return 0;
         r = open_list(&list, state_dir, error);
-        return r <= 0 ? r : complete(&list, error);
+        return r <= 0 ? r : complete(&list, state_dir, error);
 }
 
 int uses_repair(const char *state_dir, struct error *error)
@@ -404,7 +448,7 @@ int uses_repair(const char *state_dir, struct error *error)
         cleanup_list struct list list = LIST_NONE;
         int r = open_list(&list, state_dir, error);
 
-        if (r <= 0 || (r = complete(&list, error)) < 0)
+        if (r <= 0 || (r = complete(&list, state_dir, error)) < 0)
                 return r;
         return use_index_each_key(list.index.dir_fd, repair, &list, error);
 }

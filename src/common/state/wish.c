@@ -142,6 +142,116 @@ static int read_or_begin(struct state *state, const char *key, const char *ident
         return ret_wanted->mounts == NULL ? fail(error, ENOMEM, OPERATION_READ_RECORD, identity) : 0;
 }
 
+/* ---- the index */
+
+void wish_keys(const struct wish_record *wanted, const json_t *entry, char *ret_keys)
+{
+        char stem[CONTAINER_IDENTITY_MAX];
+
+        ret_keys[0] = '\0';
+        container_identity_stem(wanted->container, stem);
+        use_keys_add_wanted(ret_keys, stem);
+        use_keys_add_wanted(ret_keys, json_member_text(entry, "called"));
+        use_keys_add_wanted(ret_keys, json_member_text(entry, "id"));
+}
+
+bool wish_has_key(const struct wish_record *wanted, const char *key)
+{
+        char keys[USE_KEYS_SIZE];
+        const json_t *entry;
+        size_t i;
+
+        json_array_foreach (wanted->mounts, i, entry) {
+                wish_keys(wanted, entry, keys);
+                if (use_keys_have(keys, key))
+                        return true;
+        }
+        return false;
+}
+
+/* Those of an entry that the file does not have any more. */
+static void drop_keys(const struct state *state, const char *file, const struct wish_record *wanted,
+                      const json_t *entry)
+{
+        char all[USE_KEYS_SIZE];
+        const char *keys = all;
+        char key[USE_KEY_SIZE];
+
+        wish_keys(wanted, entry, all);
+        while (use_keys_next(&keys, key))
+                if (!wish_has_key(wanted, key))
+                        use_index_drop(state->dir_fd, key, USE_HOLDER_WISH, file);
+}
+
+struct walk {
+        const struct state *state;
+        const char *keys;
+        record_function *function;
+        void *argument;
+};
+
+/* Whether an earlier key has led to the file already. */
+static bool is_told(const char *asked, const char *key, const struct wish_record *wanted)
+{
+        char earlier[USE_KEY_SIZE];
+
+        while (use_keys_next(&asked, earlier) && strcmp(earlier, key) != 0)
+                if (wish_has_key(wanted, earlier))
+                        return true;
+        return false;
+}
+
+static int pass_on(const char *key, char sort, const char *file, void *argument, struct error *error)
+{
+        const struct walk *walk = argument;
+        cleanup_wish struct wish_record wanted = {};
+        int r;
+
+        if (sort != USE_HOLDER_WISH)
+                return 0;
+        r = record_read(walk->state, &wish_record_table, file, &wanted, error);
+        if (r == -ENOENT || (r == 0 && is_told(walk->keys, key, &wanted)))
+                return 0;
+        return walk->function(r < 0 ? NULL : &wanted, file, walk->argument, error);
+}
+
+static int each_with(const struct state *state, const char *keys, record_function *function, void *argument,
+                     struct error *error)
+{
+        struct walk walk = { .state = state, .keys = keys, .function = function, .argument = argument };
+        char key[USE_KEY_SIZE];
+        int r = 0;
+
+        if (!use_index_is_complete(state->dir_fd, USE_HOLDERS_OF_USES))
+                return wish_each(state, function, argument, error);
+        while (r == 0 && use_keys_next(&keys, key))
+                r = use_index_each(state->dir_fd, key, pass_on, &walk, error);
+        return r;
+}
+
+int wish_each_called(const struct state *state, const char *name, record_function *function, void *argument,
+                     struct error *error)
+{
+        char keys[USE_KEYS_SIZE] = "";
+        char stem[CONTAINER_IDENTITY_MAX];
+
+        use_keys_add_wanted(keys, name);
+        container_identity_stem_called(name, stem);
+        use_keys_add_wanted(keys, stem);
+        return each_with(state, keys, function, argument, error);
+}
+
+int wish_each_of_id(const struct state *state, const char *id, record_function *function, void *argument,
+                    struct error *error)
+{
+        char keys[USE_KEYS_SIZE] = "";
+
+        use_keys_add_wanted(keys, id);
+        return each_with(state, keys, function, argument, error);
+}
+
+/* ---- changes */
+
 /* A file without wishes is removed: of this call, or of one that was killed before it could. */
 static int remove_empty(const struct state *state, const char *file, const struct wish_record *wanted,
                         struct error *error)
@@ -153,10 +263,19 @@ static int remove_empty(const struct state *state, const char *file, const struc
 
 /* That an empty file is empty is on the disk before it is removed. */
 static int write_down(const struct state *state, const char *file, const struct wish_record *wanted,
-                      struct error *error)
+                      const json_t *before, const json_t *entry, struct error *error)
 {
-        int r = record_write(state, &wish_record_table, file, wanted->container, wanted, FILE_DURABLE, error);
-        return r < 0 ? r : remove_empty(state, file, wanted, error);
+        char keys[USE_KEYS_SIZE];
+        int r;
+
+        wish_keys(wanted, entry, keys);
+        if ((entry != NULL && (r = use_index_add(state, keys, USE_HOLDER_WISH, file, error)) < 0) ||
+            (r = record_write(state, &wish_record_table, file, wanted->container, wanted, FILE_DURABLE, error)) < 0 ||
+            (r = remove_empty(state, file, wanted, error)) < 0)
+                return r;
+        if (before != NULL)
+                drop_keys(state, file, wanted, before);
+        return 0;
 }
 
 static int change(struct state *state, const char *identity, const char *target, const json_t *entry,
@@ -190,7 +309,7 @@ static int change(struct state *state, const char *identity, const char *target,
         if (r < 0)
                 return fail(error, ENOMEM, "write record", identity);
         ret_change->begun = true; /* from here on */
-        return write_down(state, file, &wanted, error);
+        return write_down(state, file, &wanted, ret_change->before, entry, error);
 }
 
 int wish_put(struct state *state, const char *identity, const char *target, const json_t *entry,

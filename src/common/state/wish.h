@@ -15,6 +15,7 @@
 #include "container/container.h"
 #include "state/record.h"
 #include "state/state_dir.h"
+#include "state/use_index.h"
 
 #define WISH_KEY_SIZE 17 /* terminated */
 #define WISH_MAX 256     /* in one container */
@@ -81,6 +82,23 @@ void wish_tidy(struct state *state, const char *key);
 
 /* wish_each() - of every container, until function() returns other than 0; as record_each(). */
 int wish_each(const struct state *state, record_function *function, void *argument, struct error *error);
+
+/*
+ * wish_each_called() - likewise, of the containers that may be called so (container_identity_called(), or by the request
+ * of one of the mounts); wish_each_of_id() - likewise, where a mount of this id is wanted. The index finds them
+ * (state/use_index.h); while it is not complete they are all.
+ */
+int wish_each_called(const struct state *state, const char *name, record_function *function, void *argument,
+                     struct error *error);
+int wish_each_of_id(const struct state *state, const char *id, record_function *function, void *argument,
+                    struct error *error);
+
+/*
+ * ---- for the index as a whole (state/uses): the keys of the container and of one mount in it, of USE_KEYS_SIZE bytes; and
+ * whether a container's file has a key.
+ */
+void wish_keys(const struct wish_record *wanted, const json_t *entry, char *ret_keys);
+bool wish_has_key(const struct wish_record *wanted, const char *key);
 
 void wish_release(struct wish_record *wanted);
 #define cleanup_wish __attribute__((cleanup(wish_release)))
