@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/number_set.h"
 #include "base/syscalls.h"
 #include "base/text.h"
 #include "container/container.h"
@@ -49,33 +50,16 @@ static int pin_if_member(int proc_fd, uint64_t pid, const struct namespace_ident
  * of a thousand records are of containers that have ended. The kernel could say so in one call (listmount), but not to
  * everyone, and a container that has unmounted its root directory looks to it as if it were gone.
  */
-#define SEEN_MAX 8192
 #define SEEN_MS 1000
 static struct {
         int64_t until_ms;
-        size_t count; /* above SEEN_MAX: they were too many */
-        uint64_t inodes[SEEN_MAX];
+        struct number_set inodes;
 } seen;
-
-static void note(uint64_t inode)
-{
-        if (seen.count > 0 && seen.count <= SEEN_MAX && seen.inodes[seen.count - 1] == inode)
-                return; /* that of the process before, as most are the node's */
-        if (seen.count < SEEN_MAX)
-                seen.inodes[seen.count] = inode;
-        if (seen.count <= SEEN_MAX)
-                seen.count++;
-}
 
 /* Whether a search a moment ago saw no process in this mount namespace. */
 static bool is_gone(const struct namespace_identity *mnt_ns)
 {
-        if (clock_now_ms() >= seen.until_ms)
-                return false;
-        for (size_t i = 0; i < seen.count; i++)
-                if (seen.inodes[i] == mnt_ns->inode)
-                        return false;
-        return true;
+        return clock_now_ms() < seen.until_ms && !number_set_has(&seen.inodes, mnt_ns->inode);
 }
 
 static int search_proc(const struct namespace_identity *mnt_ns, struct container *ret_container, struct error *error)
@@ -88,7 +72,7 @@ static int search_proc(const struct namespace_identity *mnt_ns, struct container
         if (proc == NULL)
                 return fail(error, errno, "open", "/proc");
         seen.until_ms = 0;
-        seen.count = 0;
+        seen.inodes.count = 0;
         /* prefer a process without a chroot */
         for (int whole = 1; r == -ESRCH && whole >= 0 && !is_gone(mnt_ns); whole--) {
                 rewinddir(proc);
@@ -105,13 +89,13 @@ static int search_proc(const struct namespace_identity *mnt_ns, struct container
                                 continue;
                         }
                         if (whole) /* once: seen is complete after this pass */
-                                note(st.st_ino);
+                                number_set_add(&seen.inodes, st.st_ino);
                         if (st.st_ino == mnt_ns->inode)
                                 r = pin_if_member(dirfd(proc), pid, mnt_ns, whole, ret_container, error);
                 }
                 if (r == -ESRCH && errno != 0)
                         r = fail(error, errno, "read", "/proc"); /* not all processes were seen */
-                if (r == -ESRCH && whole && seen.count <= SEEN_MAX)
+                if (r == -ESRCH && whole && number_set_is_whole(&seen.inodes))
                         seen.until_ms = begin_ms + SEEN_MS;
         }
         (void)closedir(proc);
