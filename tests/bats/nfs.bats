@@ -361,7 +361,7 @@ END
 @test "locks of version 3 without rpcbind in the container fail, and the hint says what they need" {
         start_client plain-nouserns
         fails_at 'start lockd' ECONNREFUSED,ENETUNREACH '"options": "vers=3,lock"'
-        shows "pid $CONTAINER_PID" 'run rpcbind and rpc.statd in the container'
+        shows "in the network of pid $CONTAINER_PID" 'run rpcbind and rpc.statd in that network'
 }
 
 @test "a version that the server does not speak is EPROTONOSUPPORT" {
@@ -1029,7 +1029,7 @@ up() {
         make_dir "$(pod_dir data)"
         SPECS[data]=$(spec data "server=$NFS_ADDRESS" "share=$EXPORT" mountOptions=vers=3,lock)
         call mount "$(pod_dir data)" "$(publish_spec data "$POD")"
-        assert_refused "needs rpcbind" "network of the node"
+        assert_refused "needs rpcbind" "network of the node" "in that network"
         rmdir "$(pod_dir data)"
         assert_nothing_left
 }

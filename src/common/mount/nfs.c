@@ -32,7 +32,7 @@ const struct hint nfs_hints[] = {
         { OPERATION_CONNECT, 0,
           "connections are made from the container's network (try nsenter -t PID -n); the driver uses the node's" },
         { OPERATION_START_LOCKD, 0,
-          "run rpcbind and rpc.statd in the container's network, or leave out \"lock\": without it locks of version 3 "
+          "run rpcbind and rpc.statd in that network, or leave out \"lock\": without it locks of version 3 "
           "are local (\"nolock\"); those of version 4 need neither" },
         { OPERATION_FSCONFIG, EPROTONOSUPPORT,
           "leave the version out of the options: then the newest that both sides support is used" },
