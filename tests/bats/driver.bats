@@ -307,6 +307,19 @@ teardown() {
         assert_nothing_left
 }
 
+@test "where the kernel lacks fspick, a pod that writes a volume of pods that read is refused, with the kernel that has it" {
+        lifecycle_up data type=loop size=8Mi
+        lifecycle_down data
+        lifecycle_up data type=loop @readwrite=ro
+        make_dir "$(pod_dir data second)"
+        at_syscall --at fspick --fail ENOSYS "$DRIVER" mount "$(pod_dir data second)" "$(publish_spec data second @readwrite=rw)"
+        is "$AT_REACHED" 1
+        assert_refused 'no fspick, which came with Linux 5.2,'
+        rmdir "$(pod_dir data second)"
+        lifecycle_down data
+        assert_nothing_left
+}
+
 @test "a volume that kubelet calls read-only throughout is read-only" {
         lifecycle_up data type=loop size=8Mi @readwrite=rw
         echo text >"$(pod_dir data)/file"
