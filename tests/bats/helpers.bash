@@ -454,6 +454,19 @@ make_device() {
         bed_loops+=("$DEVICE")
 }
 
+# serve_fuse: bindfs shows $BATS_TEST_TMPDIR/real on $SOURCE, anew if it did before.
+serve_fuse() {
+        if [[ -n ${FUSE_PID:-} ]]; then
+                end_process "$FUSE_PID"
+                umount --lazy "$SOURCE"
+        fi
+        mkdir -p "$BATS_TEST_TMPDIR/real" "$SOURCE"
+        echo served >"$BATS_TEST_TMPDIR/real/file"
+        background bindfs -f -o allow_other "$BATS_TEST_TMPDIR/real" "$SOURCE"
+        FUSE_PID=$BACKGROUND_PID
+        wait_until 10 test -e "$SOURCE/file"
+}
+
 # loop_over [OPTION...] FILE: prints a new loop device over it. losetup gives any number that is free, also one of the two that a test
 # beside this one is just making a guard of a raw device of; such numbers (from 4096 on) are refused, since a container may have them.
 loop_over() {

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# The hints of failures lead somewhere: whoever does what a hint says about "ids" ends with a mount, and never at a hint that was followed.
+# The hints of failures lead somewhere: a request with the key and the value that a hint names ends with a mount, and never at a hint that
+# was followed.
 
 load helpers
 load container_to_container_helpers
@@ -15,6 +16,7 @@ setup() {
 }
 
 teardown() {
+        echo "$BATS_TEST_NAME" >>"$BATS_FILE_TMPDIR/ran"
         if [[ -n ${DRIVER:-} ]]; then driver_teardown; else bed_teardown; fi
 }
 
@@ -31,6 +33,38 @@ ids_in() {
         grep -oE '"(auto|idmapped|userns|remap|host)"' <<<"$1" | tr -d '"' | sort -u
 }
 
+# hint: that of the last failure, which is noted as followed.
+hint() {
+        json_field .error.hint | tee -a "$BATS_FILE_TMPDIR/followed"
+}
+
+# keys_in TEXT: what it has as "key": value, but for "ids" and "fallback".
+keys_in() {
+        grep -oE '"[a-zA-Z]+": ("[a-z]+"|true)' <<<"$1" | grep -vE '^"(ids|fallback)"' | sort -u
+}
+
+# follow_keys PROGRAM REQUEST [KEY...]: the request fails with a hint of which each key leads to success, and none is one of KEY, which
+# were tried already.
+follow_keys() {
+        local program=$1 request=$2 tried=("${@:3}") hint keys key with
+        helper "$program" "$request"
+        assert_failure || { echo "after: ${tried[*]}"; return 1; }
+        hint=$(hint)
+        mapfile -t keys < <(keys_in "$hint")
+        ((${#keys[@]} > 0)) || { echo "no way after ${tried[*]}: $hint"; show_last; return 1; }
+        for key in "${keys[@]}"; do
+                [[ " ${tried[*]} " != *" ${key%%:*} "* ]] || { echo "a circle after ${tried[*]}: $hint"; return 1; }
+                with=$(jq -c ". + {$key}" <<<"$request")
+                helper "$program" "$with"
+                if [[ $status != 0 ]]; then
+                        follow_keys "$program" "$with" "${tried[@]}" "${key%%:*}" || return 1
+                elif [[ $program != mount-remove ]]; then
+                        helper mount-remove "{\"id\": $(jq "$MOUNT.id" <<<"$json"), \"force\": true}"
+                        assert_success || return 1
+                fi
+        done
+}
+
 # follow PROGRAM REQUEST IDS...: the request with the last of IDS succeeds, or fails with a hint of which each way leads to success, and
 # none to one of IDS, which were tried already.
 follow() {
@@ -42,7 +76,7 @@ follow() {
                 return
         fi
         assert_failure || { echo "after: ${tried[*]}"; return 1; }
-        hint=$(json_field .error.hint)
+        hint=$(hint)
         mapfile -t words < <(ids_in "$hint")
         ((${#words[@]} > 0)) || { echo "no way after ${tried[*]}: $hint"; show_last; return 1; }
         for word in "${words[@]}"; do
@@ -163,4 +197,131 @@ follow_all() {
         IDS='.mounts[0].ids' MOUNT='.mounts[0]'
         follow_all mount-batch "{\"container\": $CONTAINER_PID, \"mounts\": [{\"type\": \"bind\", \"source\": \"$SOURCE\", \"target\": \"/data\"}]}" \
                 auto idmapped userns remap host
+}
+
+# ---- hints with other keys
+
+@test "where flexgraft has mounted something else, the hint leads to a mount" {
+        start_container plain
+        helper mount-bind "$(bind_request /data)"
+        assert_success
+        follow_keys mount-bind "$(bind_request /data '"readOnly": true')"
+}
+
+@test "where the source's filesystem is dead, the hint leads to a mount" {
+        SOURCE=$BATS_TEST_TMPDIR/served
+        serve_fuse
+        start_container plain
+        helper mount-bind "$(bind_request /data '"ids": "host"')"
+        assert_success
+        serve_fuse
+        follow_keys mount-bind "$(bind_request /data '"ids": "host"')"
+}
+
+@test "where the target is missing, the hint leads to a mount" {
+        start_container plain
+        follow_keys mount-bind "$(bind_request /missing '"mkdir": false')"
+}
+
+@test "where the source is missing in its container, the hint leads to a mount" {
+        start_two plain plain
+        follow_keys mount-container-to-container "$(c2c_request /missing /data)"
+}
+
+@test "where a mount below the source is locked, the hint leads to a mount" {
+        mkdir "$SOURCE/below"
+        mount -t tmpfs tmpfs "$SOURCE/below"
+        start_two plain plain
+        use_container "$A"
+        helper mount-bind "$(bind_request /given '"recursive": true, "locked": true')"
+        assert_success
+        follow_keys mount-container-to-container "$(c2c_request /given /data)"
+}
+
+@test "where a process uses the mount, the hint leads to its end" {
+        start_container plain
+        helper mount-bind "$(bind_request /data)"
+        assert_success
+        background_ready nsenter --target "$CONTAINER_PID" --mount --pid --user -- /bin/sh -c 'cd /data && echo ready && exec sleep 1000000'
+        follow_keys mount-remove "$(remove_request /data)"
+        assert_mounts_at /data 0
+}
+
+@test "where a raw device is mounted on the node, the hint leads to a mount" {
+        start_container plain
+        make_device ext4
+        mkdir "$BATS_TEST_TMPDIR/node"
+        mount -o ro "$DEVICE" "$BATS_TEST_TMPDIR/node"
+        follow_keys mount-block "{\"container\": $CONTAINER_PID, \"source\": \"$DEVICE\", \"target\": \"/disk\", \"raw\": true}"
+}
+
+@test "where a device cannot be written, the hint leads to a mount" {
+        start_container plain
+        make_device ext4
+        blockdev --setro "$DEVICE"
+        follow_keys mount-block "{\"container\": $CONTAINER_PID, \"source\": \"$DEVICE\", \"target\": \"/data\"}"
+}
+
+@test "where an image cannot be written, the hint leads to a mount" {
+        needs mount-image
+        start_container plain
+        make_device ext4
+        mkdir "$BATS_TEST_TMPDIR/ro"
+        cp --sparse=always "$IMAGE" "$BATS_TEST_TMPDIR/ro/image"
+        mount --bind "$BATS_TEST_TMPDIR/ro" "$BATS_TEST_TMPDIR/ro"
+        mount -o remount,bind,ro "$BATS_TEST_TMPDIR/ro"
+        follow_keys mount-image "{\"container\": $CONTAINER_PID, \"source\": \"$BATS_TEST_TMPDIR/ro/image\", \"target\": \"/data\"}"
+}
+
+@test "where the journal of an image that is not written must be replayed, the hint leads to a mount" {
+        needs mount-image
+        start_container plain
+        truncate -s 16M "$BATS_TEST_TMPDIR/image"
+        mkfs.ext4 -q "$BATS_TEST_TMPDIR/image"
+        DEVICE=$(loop_over "$BATS_TEST_TMPDIR/image")
+        bed_loops+=("$DEVICE")
+        mkdir "$BATS_TEST_TMPDIR/node"
+        mount "$DEVICE" "$BATS_TEST_TMPDIR/node"
+        touch "$BATS_TEST_TMPDIR/node/file"
+        sync --file-system "$BATS_TEST_TMPDIR/node"
+        cp "$BATS_TEST_TMPDIR/image" "$BATS_TEST_TMPDIR/copy"
+        umount "$BATS_TEST_TMPDIR/node"
+        follow_keys mount-image "{\"container\": $CONTAINER_PID, \"source\": \"$BATS_TEST_TMPDIR/copy\", \"target\": \"/data\", \"readOnly\": true}"
+}
+
+# hint_rows: the hints in the sources that have a key with a value.
+hint_rows() {
+        # shellcheck disable=SC2016 # it is Perl
+        find "$BATS_TEST_DIRNAME/../../src" -name '*.c' -exec perl -0777 -ne '
+                s/\\\n//g;
+                while (/(?:\{\s*(?:OPERATION_\w+|"[^"]*"),\s*\w+,|#define HINT_\w+)\s*((?:"(?:[^"\\]|\\.)*"\s*)+)/g) {
+                        my ($row, $text) = ($1, "");
+                        $text .= $1 while $row =~ /"((?:[^"\\]|\\.)*)"/g;
+                        $text =~ s/\\"/"/g;
+                        print "$text\n" if $text =~ /"\w+": (?:true|"\w+")/;
+                }' {} + | sort -u
+}
+
+@test "each hint that has a key with a value was followed, or there is a reason why not" {
+        local hint begin reason followed=$BATS_FILE_TMPDIR/followed missing=0
+        # the beginning of a hint, and why no test here follows it
+        local -A besides=(
+                ['"ids": "host" mounts without mapping']='the kernel must refuse a mapping: Linux 6.15 makes it anew (container_to_container_mapped.bats)'
+                ['the source is already id-mapped']='likewise'
+                ['say "ids": "host" to map none']='the container must be one of a user of the node (nested_ids.bats)'
+                ['the server may refuse this client']='it needs a server (nfs.bats)'
+                ['this kernel cannot id-map a tmpfs']='Linux 6.3 and later can'
+        )
+        local -A used=()
+        [[ $(sort -u "$BATS_FILE_TMPDIR/ran" | wc -l) == $(($(grep -c '^@test' "$BATS_TEST_FILENAME") - 1)) ]] || skip "not all tests of this file ran"
+        while IFS= read -r hint; do
+                reason=''
+                for begin in "${!besides[@]}"; do
+                        [[ $hint != "$begin"* ]] || reason=$begin
+                done
+                [[ -z $reason ]] || used[$reason]=1
+                [[ -n $reason ]] || grep -qxF "$hint" "$followed" || { echo "not followed: $hint"; missing=1; }
+        done < <(hint_rows)
+        is "${#used[@]}" "${#besides[@]}" "reasons that are of a hint"
+        ((!missing && ${#used[@]} > 0))
 }

@@ -720,19 +720,6 @@ entry() {
 
 # ---- when what was mounted is dead
 
-# serve_fuse: bindfs shows $BATS_TEST_TMPDIR/real on $SOURCE, anew if it did before.
-serve_fuse() {
-        if [[ -n ${FUSE_PID:-} ]]; then
-                end_process "$FUSE_PID"
-                umount --lazy "$SOURCE"
-        fi
-        mkdir -p "$BATS_TEST_TMPDIR/real" "$SOURCE"
-        echo served >"$BATS_TEST_TMPDIR/real/file"
-        background bindfs -f -o allow_other "$BATS_TEST_TMPDIR/real" "$SOURCE"
-        FUSE_PID=$BACKGROUND_PID
-        wait_until 10 test -e "$SOURCE/file"
-}
-
 # dead_is_replaced IDS: a mount whose filesystem has died is not taken for what was asked for, and replaced when asked.
 dead_is_replaced() {
         SOURCE=$BATS_TEST_TMPDIR/served
