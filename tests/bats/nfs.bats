@@ -364,6 +364,30 @@ END
         shows "in the network of pid $CONTAINER_PID" 'run rpcbind and rpc.statd in that network'
 }
 
+@test "when the directory is gone from the server, the same request is not alreadyMounted, and replace mounts what is there now" {
+        start_client plain
+        mkdir "$EXPORTED/directory"
+        NFS_SOURCE=$NFS_ADDRESS:$EXPORT/directory
+        mount_nfs '"options": "actimeo=0"'
+        mount_nfs '"options": "actimeo=0"'
+        assert_field .mount.alreadyMounted true
+        rmdir "$EXPORTED/directory"
+        run -1 in_container ls /data
+        helper mount-nfs "$(nfs_request '"options": "actimeo=0"')"
+        assert_failure ESTALE
+        assert_field .error.operation 'find target'
+        shows 'its filesystem is dead' '\"replace\": true'
+        mkdir "$EXPORTED/directory"
+        touch "$EXPORTED/directory/file"
+        mount_nfs '"options": "actimeo=0", "replace": true'
+        assert_field .mount.alreadyMounted false
+        in_container test -e /data/file
+        assert_mounts_at /data 1
+        is "$(records | wc -l)" 1
+        remove_nfs
+        assert_nothing_left_of_nfs
+}
+
 @test "a version that the server does not speak is EPROTONOSUPPORT" {
         start_client plain
         server_speaks_not 4.2
