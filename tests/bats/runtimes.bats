@@ -216,6 +216,27 @@ elsewhere() {
         assert_no_records
 }
 
+@test "when the container is gone, its full id removes the record of a mount that was made by its name, or by the beginning of the id" {
+        started
+        local container
+        for container in web "${ID:0:12}"; do
+                put "/var/lib/docker/containers/$ID/config.v2.json" "$(docker_config "$ID" web)"
+                helper mount-bind "{\"container\": \"$container\", \"source\": \"$SOURCE\", \"target\": \"/data\"}"
+                assert_success
+                in_node_view rm -r "/var/lib/docker/containers/$ID"
+                stop_container
+                helper mount-remove "{\"container\": \"$ID\", \"target\": \"/other\"}"
+                assert_success
+                helper mount-remove "{\"container\": \"${ID%?}0\", \"target\": \"/data\"}"
+                assert_success
+                is "$(records | grep -c ^mounts/)" 1
+                helper mount-remove "{\"container\": \"$ID\", \"target\": \"/data\"}"
+                assert_success
+                assert_no_records
+                start_container plain
+        done
+}
+
 @test "the beginning of an id is enough where the engine says so, and runc does not" {
         started
         put "$SHIMS/k8s.io/$ID/init.pid" "$CONTAINER_PID"

@@ -105,6 +105,15 @@ static bool is_of_named_pid(const struct removal *removal, const struct mount_re
                (record->pid_ns == 0 && proc_pid_namespace(&here) == 0 && here == removal->named_pid_ns);
 }
 
+/* Whether a record is of the container that has this id, though it was named otherwise: a full id is an identity. */
+static bool is_of_identity(const struct mount_record *record, const char *id)
+{
+        char key[WISH_KEY_SIZE];
+
+        wish_key(id, key);
+        return strcmp(record->wanted, key) == 0;
+}
+
 /* Whether a record names its container as the request does: the same id, or the same process id. */
 static bool named_alike(const struct removal *removal, const struct mount_record *record)
 {
@@ -112,7 +121,7 @@ static bool named_alike(const struct removal *removal, const struct mount_record
         char name[CONTAINER_NAME_MAX];
 
         container_reference_name(named, name, sizeof name);
-        if (name[0] != '\0' && strcmp(record->container_id, name) == 0)
+        if (name[0] != '\0' && (strcmp(record->container_id, name) == 0 || is_of_identity(record, name)))
                 return true;
         if (name[0] != '\0' && record->container_id[0] != '\0')
                 return false; /* that container had a name, and another one */
@@ -204,12 +213,19 @@ static int search_by_name(struct search *search, struct error *error)
 {
         const struct container_reference *named = &search->removal->named;
         const struct state *state = &search->removal->state;
+        char identity[MOUNT_RECORD_WANTED_NAME_SIZE];
         char name[CONTAINER_NAME_MAX];
+        char key[WISH_KEY_SIZE];
         int r = 0;
 
         container_reference_name(named, name, sizeof name);
         if (name[0] != '\0')
                 r = mount_record_each_called(state, name, match_any, search, error);
+        if (r == 0 && name[0] != '\0') {
+                wish_key(name, key);
+                mount_record_wanted_name(key, identity);
+                r = mount_record_each_called(state, identity, match_any, search, error);
+        }
         if (r == 0 && search->removal->named_pid != 0)
                 r = mount_record_each_of_process(state, search->removal->named_pid, match_any, search, error);
         return r;
