@@ -112,6 +112,12 @@ check() {
         is "$(grep run-tests "$STARTED" | tail -n 1)" "run-tests --again 5 --jobs $(nproc) --seed 4711 sweeps"
 }
 
+@test "check-deep has the set backports, of the tests that want the newer kernel" {
+        check --deep
+        is "$status" 0
+        [[ $(grep run-tests "$STARTED") == *" guest backports "* ]] || { show_last; false; }
+}
+
 @test "a fuzzer that finds something makes check-deep red" {
         part fuzz 'echo "crash-1234"; echo "16 passed, 1 failed"; exit 1'
         check --deep --sets fuzz

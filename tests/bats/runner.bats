@@ -416,6 +416,73 @@ END_OF_FILE
         [[ "$(<"$BATS_TEST_TMPDIR/tests/points")" == $'# comment\nother.bats 1 7 another sweep\nswept.bats 1 4,8,12'*' a sweep' ]] || { cat "$BATS_TEST_TMPDIR/tests/points"; false; }
 }
 
+# guests ARG...: run-tests of a copy in which scripts/guest-run runs the command here, and writes its options to $BATS_TEST_TMPDIR/guests.
+guests() {
+        local copy=$BATS_TEST_TMPDIR/copy
+        mkdir -p "$copy/scripts"
+        cp "$FLEXGRAFT_REPO/scripts/run-tests" "$copy/scripts/"
+        cat >"$copy/scripts/guest-run" <<END_OF_FILE
+#!/bin/bash
+while [[ \$1 != env ]]; do
+        options+=("\$1") && shift
+done
+echo "\${options[*]}" >>'$BATS_TEST_TMPDIR/guests'
+exec "\$@"
+END_OF_FILE
+        chmod +x "$copy/scripts/guest-run"
+        run "$copy/scripts/run-tests" --tests "$BATS_TEST_TMPDIR/tests" --results "$BATS_TEST_TMPDIR/results" --test-limit 30 "$@" 3>&-
+}
+
+@test "the set backports runs what is tagged neither sweep nor deep, on that kernel, and others run none of it" {
+        test_file newer <<'END_OF_FILE'
+test "passes" { true; }
+# bats test_tags=sweep
+test "a sweep" { false; }
+# bats test_tags=deep
+test "takes long" { false; }
+END_OF_FILE
+        test_file other <<<'test "fails" { false; }'
+        sed -i 's/^newer .*/& 1/' "$BATS_TEST_TMPDIR/tests/budgets"
+        guests backports
+        is "$status" 0 "exit status" || { show_last; false; }
+        is "$(tail -n 1 <<<"$output")" "1 passed, 0 failed, 0 skipped"
+        is "$(<"$BATS_TEST_TMPDIR/guests")" "--timeout 4400 --kernel backports"
+}
+
+@test "in the set backports a file all of whose tests were skipped has failed, and one with some that passed has not" {
+        test_file all <<'END_OF_FILE'
+test "first" { skip "no reason"; }
+test "second" { skip "no reason"; }
+END_OF_FILE
+        test_file some <<'END_OF_FILE'
+test "first" { skip "no reason"; }
+test "second" { true; }
+END_OF_FILE
+        sed -i 's/$/ 1/' "$BATS_TEST_TMPDIR/tests/budgets"
+        guests backports
+        is "$status" 1
+        is "$(<"$BATS_TEST_TMPDIR/results/failed")" "backports all: (what the virtual machine is there for was skipped in it: all tests)"
+}
+
+@test "in the set backports a test that is skipped because the kernel cannot id-map FUSE has failed" {
+        test_file mappable <<'END_OF_FILE'
+test "first" { skip "the kernel cannot id-map FUSE"; }
+test "second" { true; }
+END_OF_FILE
+        sed -i 's/$/ 1/' "$BATS_TEST_TMPDIR/tests/budgets"
+        guests backports
+        is "$status" 1
+        [[ $output == *"was skipped in it: ok 1 first"* ]] || { show_last; false; }
+}
+
+@test "--record writes the seconds of the set backports, and no number for files that it has not" {
+        test_file newer <<<'test "passes" { true; }'
+        test_file other <<<'test "passes" { true; }'
+        sed -i 's/^newer .*/& 900/' "$BATS_TEST_TMPDIR/tests/budgets"
+        guests --record backports
+        is "$(awk '{ print $1, NF, ($7 < 900) }' "$BATS_TEST_TMPDIR/tests/budgets" | paste -sd,)" "newer 7 1,other 6 1"
+}
+
 @test "a file without a budget is run, and a failure" {
         test_file known <<<'test "passes" { true; }'
         test_file unknown <<<'test "passes" { true; }'
