@@ -35,11 +35,14 @@ static void extend_init(const struct iovec *parts, int count)
         struct fuse_init_out *answer = count == 2 ? parts[1].iov_base : NULL;
         const uint32_t depth = 1;
 
-        shared->passthrough = shared->mapped = false;
+        shared->passthrough = shared->mapped = shared->xattr_flags = false;
         if (answer == NULL || parts[1].iov_len < sizeof *answer)
                 return;
         /* setuid and setgid bits are cleared when the source is written, as its caller (Linux 5.12) */
         answer->flags |= asked->flags & FUSE_HANDLE_KILLPRIV_V2;
+        /* whether the setgid bit stays when a list of access is set (Linux 5.13) */
+        answer->flags |= asked->flags & FUSE_SETXATTR_EXT;
+        shared->xattr_flags = (asked->flags & FUSE_SETXATTR_EXT) != 0;
         if (extended && shared->mappable && (asked->flags2 & INIT_ALLOW_IDMAP2) != 0) {
                 answer->flags |= FUSE_INIT_EXT;
                 answer->flags2 |= INIT_ALLOW_IDMAP2;

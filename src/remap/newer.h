@@ -57,7 +57,14 @@ union newer_copy {
         uint8_t bytes[128];
 };
 
-/* newer_translate() - a request as libfuse knows it. Returns false for one that it knows already. */
-bool newer_translate(const struct fuse_in_header *request, size_t size, union newer_copy *ret_copy);
+/*
+ * newer_translate() - a request as libfuse knows it: the request itself, or a copy, in `copy` or in the second half of this
+ * thread's operation_buffer(). FUSE_SETXATTR is one with flags of its own where shared->xattr_flags says so (Linux 5.13).
+ * Returns NULL when there is no memory for the copy.
+ */
+struct fuse_in_header *newer_translate(struct fuse_in_header *request, size_t size, union newer_copy *copy);
+
+/* newer_xattr_flags() - those flags of the FUSE_SETXATTR that this thread answers; 0: it has none. */
+uint32_t newer_xattr_flags(void);
 
 #endif

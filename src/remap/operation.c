@@ -149,6 +149,15 @@ void operation_keep_setgid(fuse_req_t request, int fd)
                 caller_join(request_asker(), group);
 }
 
+int operation_lose_setgid(int fd)
+{
+        struct stat st;
+
+        if (fstatat(fd, "", &st, AT_EMPTY_PATH) < 0)
+                return -errno;
+        return caller_become(0, st.st_gid != CALLER_NOBODY ? CALLER_NOBODY : CALLER_NOBODY - 1);
+}
+
 int operation_begin_links(void)
 {
         links_fd = open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC);

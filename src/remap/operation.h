@@ -84,6 +84,12 @@ int operation_begin(fuse_req_t request, fuse_ino_t number, struct node **ret_nod
  */
 void operation_keep_setgid(fuse_req_t request, int fd);
 
+/*
+ * operation_lose_setgid() - before the setgid bit is to go: this thread, which is root, leaves the file's group. Only where the
+ * kernel alone checks. Returns 0 or negative errno.
+ */
+int operation_lose_setgid(int fd);
+
 /* operation_begin_links() - before the first operation_open() of a daemon. Returns 0 or negative errno. */
 int operation_begin_links(void);
 

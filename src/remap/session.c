@@ -54,7 +54,7 @@ static void note_asker(struct fuse_in_header *header)
 
 void session_process(struct fuse_in_header *header, size_t size)
 {
-        struct fuse_buf buffer = { .mem = header, .size = size };
+        struct fuse_buf buffer = { .size = size };
         uint32_t operation = header->opcode;
         union newer_copy copy;
 
@@ -68,9 +68,11 @@ void session_process(struct fuse_in_header *header, size_t size)
         /* done at once, not repeated after a crash: forgetting twice is worse than never forgetting */
         if (operation == FUSE_FORGET || operation == FUSE_BATCH_FORGET || operation == FUSE_INTERRUPT)
                 __atomic_store_n(&header->len, 0, __ATOMIC_RELEASE);
-        if (newer_translate(header, size, &copy))
-                buffer.mem = &copy;
-        fuse_session_process_buf(session, &buffer);
+        buffer.mem = newer_translate(header, size, &copy);
+        if (buffer.mem != NULL)
+                fuse_session_process_buf(session, &buffer);
+        else
+                answer_error(header->unique, ENOMEM);
         if (operation == FUSE_INIT) {
                 shared->served = true;
                 report(shared->mappable && !shared->mapped ? -EOPNOTSUPP : 0);

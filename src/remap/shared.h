@@ -23,7 +23,7 @@
  * size or place of a member is noticed without it (SHARED_SIZES); that it is thought of with any other change, by a test
  * (generated.bats).
  */
-#define SHARED_LAYOUT 3 /* of declarations with the checksum 9346300 */
+#define SHARED_LAYOUT 4 /* of declarations with the checksum 403509690 */
 
 #define THREADS_MAX 96
 #define REQUEST_SIZE ((size_t)1024 * 1024 + 4096) /* the largest write, and its header */
@@ -132,6 +132,7 @@ struct shared {
         bool checked; /* mappable, and nobody but the kernel, which has done it, checks who may do what at the source */
         bool able; /* source_ids_differ(), and nobody but the kernel checks at the source (operation_act_as_caller()) */
         bool passthrough; /* the kernel reads and writes the source's files directly */
+        bool xattr_flags; /* FUSE_SETXATTR is longer, and has flags of its own (FUSE_SETXATTR_EXT) */
         struct id_map users;
         struct id_map groups;
         struct id_map source_users; /* source_ids.h; none: its ids are those that the kernel says */

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <sys/xattr.h>
 
+#include "newer.h"
 #include "operation.h"
 #include "passthrough.h"
 #include "source_ids.h"
@@ -59,15 +60,19 @@ static int begin_xattr(fuse_req_t request, fuse_ino_t number, const char *name, 
 
 /*
  * A list of access gives the file a mode, from which the kernel takes the setgid bit as it does in chmod(2). Where this kernel
- * checks alone, the caller may not be one who keeps it: FUSE does not say so (FUSE_SETXATTR_ACL_KILL_SGID is not asked for).
+ * checks alone, it says whether the caller is one who keeps it; before Linux 5.13 it does not, and nobody does.
  */
-static void keep_setgid(fuse_req_t request, const char *name, int fd)
+static int set_setgid(fuse_req_t request, const char *name, int fd)
 {
         struct stat st;
 
-        if (!shared->checked && strcmp(name, "system.posix_acl_access") == 0 &&
-            fstatat(fd, "", &st, AT_EMPTY_PATH) == 0 && (st.st_mode & S_ISGID) != 0)
-                operation_keep_setgid(request, fd);
+        if (strcmp(name, "system.posix_acl_access") != 0 || fstatat(fd, "", &st, AT_EMPTY_PATH) < 0 ||
+            (st.st_mode & S_ISGID) == 0)
+                return 0;
+        if (shared->checked && (!shared->xattr_flags || (newer_xattr_flags() & FUSE_SETXATTR_ACL_KILL_SGID) != 0))
+                return operation_lose_setgid(fd);
+        operation_keep_setgid(request, fd);
+        return 0;
 }
 
 void xattrs_set(fuse_req_t request, fuse_ino_t number, const char *name, const char *value, size_t size, int flags)
@@ -89,9 +94,10 @@ void xattrs_set(fuse_req_t request, fuse_ino_t number, const char *name, const c
         if (r >= 0) {
                 const size_t taken = (size_t)r;
 
-                keep_setgid(request, name, fd.fd);
-                r = ATTEMPT(request, setxattr(operation_path(fd.fd).text, name, own, taken, flags));
-                r = r < 0 && !operation_done_before(errno, EEXIST) ? -errno : 0;
+                r = set_setgid(request, name, fd.fd);
+                if (r == 0 && ATTEMPT(request, setxattr(operation_path(fd.fd).text, name, own, taken, flags)) < 0 &&
+                    !operation_done_before(errno, EEXIST))
+                        r = -errno;
         }
         operation_reply_error(request, r);
 }

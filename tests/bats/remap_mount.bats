@@ -220,6 +220,36 @@ for line in sys.stdin:
         run ! in_container setpriv --reuid 1003 --regid 1003 --clear-groups sh -c 'echo more >>/data/all/x'
 }
 
+# acls_in DIR: in the container, lists of access are set on directories that have the setgid bit; prints the modes that these have then.
+acls_in() {
+        local by
+        in_container setfacl -m u:5:rwx "$1/team"
+        in_container setfacl -m u:5:rwx "$1/zero-root"
+        for by in member other zero; do
+                in_container /usr/bin/setpriv --reuid 1000 --regid 1000 --groups 7,"$([[ $by == member ]] && echo 2000 || echo 8)" setfacl -m u:5:rwx "$1/$by"
+        done
+        run ! in_container setfacl -m u:5:rwx "$1/unmapped"
+        in_container stat -c %n:%a "$1"/{team,zero-root,member,other,zero,unmapped} | sed 's|.*/||' | xargs
+}
+
+@test "an ACL takes the setgid bit of what has it only if neither root nor a member of the group sets it, as with a direct mount" {
+        command -v setfacl >/dev/null || skip "no setfacl"
+        local dir
+        make_source ext4
+        for dir in "$BATS_TEST_TMPDIR"/ext4/{served,direct}; do
+                mkdir -p "$dir"/{team,zero-root,member,other,zero,unmapped}
+                chown 0:2000 "$dir/team"
+                chown 1000:2000 "$dir"/{member,other}
+                chown 1000:0 "$dir"/{zero,zero-root}
+                chown 70000:70000 "$dir/unmapped"
+                chmod 2770 "$dir"/*
+        done
+        two_containers "$BATS_TEST_TMPDIR/ext4"
+        remap_mount "$BATS_TEST_TMPDIR/ext4" /direct
+        is "$(acls_in /data/served)" "team:2770 zero-root:2770 member:2770 other:770 zero:770 unmapped:2770"
+        is "$(acls_in /direct/direct)" "$(acls_in /data/served)" "with a direct mount"
+}
+
 @test "file operations give what they give over the filesystem itself" {
         local name
         make_source tmpfs
