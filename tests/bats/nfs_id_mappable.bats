@@ -53,6 +53,52 @@ user() {
         in_container /bin/fs-calls --uid "$1" --gid "$1" "${@:2}"
 }
 
+# node ID COMMAND...: as that user of the node, in the directory that the containers have at /data.
+node() {
+        (cd "$SERVED" && exec "$(tool fs-calls)" --uid "$1" --gid "$1" "${@:2}")
+}
+
+# tries_both ID NAME COMMAND...: COMMAND is `user` or `node`. That user writes to a file of its own four times, and every time tries `secret` of 1000.
+tries_both() {
+        local i
+        for i in {1..4}; do
+                "${@:3}" "$1" append "$DATA$2-$1" x 1 || return 1
+                if [[ $1 == 1000 ]]; then
+                        "${@:3}" "$1" append "${DATA}secret" x 1 || return 1
+                else
+                        ! "${@:3}" "$1" append "${DATA}secret" y 1 || { echo "$2: $1 wrote to secret"; return 1; }
+                fi
+        done
+}
+
+# all_at_a_time SERVED SOURCE: users of two containers and of the node write at the same time through what is mounted there; SOURCE has it as the
+# server has it.
+all_at_a_time() {
+        local base id job jobs=() names=()
+        SERVED=$1
+        echo secret >"$2/secret" && chown 1000:1000 "$2/secret" && chmod 0600 "$2/secret"
+        for base in 100000 200000; do
+                container "$base" "$SERVED"
+                for id in 1000 1001; do
+                        DATA=/data/ tries_both "$id" "$base" user 3>&- & jobs+=($!)
+                        names+=("$2/$base-$id")
+                done
+        done
+        for id in 1000 1001; do
+                DATA='' tries_both "$id" node node 3>&- & jobs+=($!)
+                names+=("$2/node-$id")
+        done
+        for job in "${jobs[@]}"; do
+                wait "$job"
+        done
+        is "$(stat -c %u:%g:%s "${names[@]}" | xargs)" \
+                "1000:1000:128 1001:1001:128 1000:1000:128 1001:1001:128 1000:1000:128 1001:1001:128" "at the server"
+        is "$(cut -c 1 "$2/secret" | sort | uniq -c | xargs)" "1 s 12 x" "what was written to secret"
+        for job in "${!bed_kind[@]}"; do
+                stop_container "$job"
+        done
+}
+
 ended() {
         kubelet_unpublish data
         wait_until "$NFS_FORCED" no_keepers
@@ -79,6 +125,13 @@ ended() {
                 ended
                 rm -f "$EXPORTED"/*
         done
+}
+
+# bats test_tags=kernel,nfs
+@test "uid N in each of two containers, and on the node, that write at the same time over one daemon, is uid N at the NFS server" {
+        published 4.2
+        all_at_a_time "$(pod_dir data)" "$EXPORTED"
+        ended
 }
 
 # bats test_tags=kernel,nfs
@@ -178,6 +231,20 @@ mounted_by() {
         (((16#$(awk '$1 == "CapEff:" { print $2 }' "/proc/$daemon/status") >> 19) & 1))
         echo text >"$mount/file"
         is "$(<"$dir/file")" text
+        umount "$mount"
+        wait_until 20 no_keepers
+        rm -r "$dir"
+}
+
+# bats test_tags=kernel,nfs
+@test "uid N in each of two containers, and on the node, that write at the same time over one daemon, is uid N at the 9p server" {
+        local dir=/run/guest-run/9p.$$ mount=$BATS_TEST_TMPDIR/mappable
+        [[ -d /run/guest-run ]] || skip "no 9p here"
+        mkdir "$dir" "$mount"
+        chmod 1777 "$dir"
+        helper remap-mount "{\"source\": \"$dir\", \"target\": \"$mount\"}"
+        assert_success
+        all_at_a_time "$mount" "$dir"
         umount "$mount"
         wait_until 20 no_keepers
         rm -r "$dir"
