@@ -84,6 +84,78 @@ print(*said)'
         is "$output" "no yes no yes"
 }
 
+@test "threads of one process that have uids of their own, as the kernel lets them, are each asked for with their own" {
+        file only-1000 0666 0:0
+        two_containers "$BEHIND"
+        run -0 in_container /usr/bin/python3 -c 'import ctypes, os, threading
+libc = ctypes.CDLL(None, use_errno=True)
+setresuid = {"x86_64": 117, "aarch64": 147}[os.uname().machine]
+os.setgroups([])
+turn = threading.Barrier(2)
+said = {}
+def work(uid, first):
+    if libc.syscall(setresuid, uid, uid, uid) < 0: os._exit(3) # of this thread alone
+    said[uid] = []
+    for step in range(10):
+        turn.wait()
+        if step % 2 == first or step >= 6: # in turns, and then at once
+            try: os.close(os.open("/data/only-1000", os.O_RDONLY))
+            except PermissionError: said[uid].append("no")
+            else: said[uid].append("yes")
+threads = [threading.Thread(target=work, args=(1000, 0)), threading.Thread(target=work, args=(1001, 1))]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(*said[1000], *said[1001])'
+        is "$output" "yes yes yes yes yes yes yes no no no no no no no"
+}
+
+@test "a process that changes its uid for files alone is asked for with that one" {
+        file only-1000 0666 0:0
+        two_containers "$BEHIND"
+        run -0 in_container /usr/bin/python3 -c 'import ctypes, os
+libc = ctypes.CDLL(None)
+os.setgroups([])
+def reads():
+    try: os.close(os.open("/data/only-1000", os.O_RDONLY))
+    except PermissionError: return "no"
+    return "yes"
+said = [reads()]
+for uid in 1000, 1001, 1000, 0:
+    libc.setfsuid(uid)
+    said.append(reads())
+print(*said)'
+        is "$output" "no yes no yes no"
+}
+
+is_stopped() { # PID
+        [[ $(awk '$1 == "State:" { print $2 }' "/proc/$1/status") == T ]]
+}
+
+# dies_in_the_middle UID OTHER: that user of the node empties stop-1000, is killed while the server does not answer, and when it does the number of
+# its process is that of one of user OTHER.
+dies_in_the_middle() {
+        local server caller
+        server=$(pgrep -x server-fuse)
+        background setpriv --reuid "$1" --regid "$1" --clear-groups /usr/bin/python3 -c 'import os, sys; os.open(sys.argv[1], os.O_WRONLY | os.O_TRUNC)' "$SERVED/stop-1000"
+        caller=$BACKGROUND_PID
+        wait_until 20 is_stopped "$server"
+        kill -KILL "$caller"
+        wait_until 30 process_is_gone "$caller"
+        is "$("$FLEXGRAFT_TOOLS/clone-at-pid" "$caller" setpriv --reuid "$2" --regid "$2" --clear-groups sleep 1000000)" "$caller"
+        bed_pids+=("$caller")
+        kill -CONT "$server"
+        stat "$SERVED/stop-1000" >/dev/null # the server has one thread: it has answered the other
+}
+
+@test "a process that dies while the server does not answer is asked for as itself, also when its number is another user's by then" {
+        file stop-1000 0666 0:0
+        serve "$BEHIND"
+        dies_in_the_middle 1001 1000
+        is "$(<"$SOURCE_DIR/stop-1000")" text "after a user tried whom the server refuses"
+        dies_in_the_middle 1000 1001
+        is "$(<"$SOURCE_DIR/stop-1000")" '' "after its user emptied it"
+}
+
 @test "the server gets the supplementary groups of a process, as the container counts them" {
         file shared 0640 0:2000
         mkdir "$SOURCE_DIR/team" && chown 0:2000 "$SOURCE_DIR/team" && chmod 2770 "$SOURCE_DIR/team"

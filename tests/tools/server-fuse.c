@@ -6,7 +6,8 @@
  *
  * What DIRECTORY holds, each request with the ids and the supplementary groups of the thread that makes it; root's are
  * those of nobody. A file called only-N can be opened by user N alone, whatever its mode says, and one called not-N by
- * nobody who is in the supplementary group N, as with an ACL that the mode does not show. It has no extended attributes, and
+ * nobody who is in the supplementary group N, as with an ACL that the mode does not show. One called stop-N is as only-N, and
+ * the filesystem stops (SIGSTOP) when it is asked to open it, before it says more. It has no extended attributes, and
  * stops (SIGSTOP) when it is asked for one that is called user.stop. The kernel checks nothing (no default_permissions), and
  * cannot id-map it. The name of a file called long is listed as 600 letters. It goes on in the background until it is unmounted.
  */
@@ -134,7 +135,10 @@ static int open_as(const char *path, int flags, mode_t mode)
         uid_t only;
 
         path = as_caller(path);
-        if (sscanf(name, "only-%u", &only) == 1 && only != fuse_get_context()->uid)
+        if (sscanf(name, "stop-%u", &only) == 1)
+                raise(SIGSTOP);
+        if ((sscanf(name, "only-%u", &only) == 1 || sscanf(name, "stop-%u", &only) == 1) &&
+            only != fuse_get_context()->uid)
                 return -EACCES;
         if (sscanf(name, "not-%u", &not ) == 1 && has_group(not ))
                 return -EACCES;
