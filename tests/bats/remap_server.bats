@@ -281,6 +281,82 @@ END
         done
 }
 
+# homes NAME...: directories of those names for user 1000.
+homes() {
+        local name
+        for name; do
+                install -d -m 0755 -o 1000 -g 1000 "$SOURCE_DIR/$name"
+        done
+}
+
+@test "calls of a user say through it what they say over the server itself" {
+        two_containers "$BEHIND"
+        homes direct served
+        (cd "$BEHIND/direct" && setpriv --reuid 1000 --regid 1000 --clear-groups "$FLEXGRAFT_TOOLS/fs-verdicts" .) | sort >"$BATS_TEST_TMPDIR/of-direct"
+        user 1000 /bin/fs-verdicts /data/served | sort >"$BATS_TEST_TMPDIR/of-served"
+        (($(wc -l <"$BATS_TEST_TMPDIR/of-direct") > 50))
+        diff "$BATS_TEST_TMPDIR"/of-{direct,served}
+}
+
+@test "random operations of a user on a file do what they should over a server" {
+        two_containers "$BEHIND"
+        homes random
+        user 1000 /bin/random-file-ops /data/random/file 1 700
+        is "$(ls -A "$SOURCE_DIR/random")" '' "files left"
+}
+
+@test "git commits, and clones by links and by copies, for a user over a server" {
+        two_containers "$BEHIND"
+        homes tree
+        user 1000 /bin/sh -c '
+                set -e
+                export PATH=/usr/bin:/bin HOME=/data/tree GIT_CONFIG_NOSYSTEM=1 GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b
+                cd /data/tree
+                git init -q one
+                for i in 1 2 3 4 5; do mkdir one/d$i && echo $i >one/d$i/file; done
+                git -C one add -A && git -C one commit -q -m first
+                git clone -q --local one linked && git clone -q --no-local linked copied'
+        is "$(git -C "$SOURCE_DIR/tree/copied" -c safe.directory='*' fsck --full --strict 2>&1)" '' "at the server"
+        is "$(find "$SOURCE_DIR/tree" ! -user 1000)" '' "what is another's at the server"
+}
+
+@test "rsync and tar carry a tree there and back for a user over a server" {
+        two_containers "$BEHIND"
+        homes tree
+        user 1000 /bin/sh -c '
+                set -e
+                export PATH=/usr/bin:/bin
+                cd /data/tree
+                mkdir one one/d1 one/d2 && echo text >one/d1/file
+                ln -s d1 one/link && ln one/d1/file one/hard && chmod 0750 one/d2 && truncate -s 1M one/sparse && touch -d 2001-02-03 one/d2
+                rsync -aH --sparse one/ by-rsync/
+                mkdir by-tar && /usr/bin/tar -C one -c --sparse . | /usr/bin/tar -C by-tar -xp
+                for dir in by-rsync by-tar; do [ -z "$(rsync -aHnc --delete --itemize-changes one/ $dir/)" ]; done'
+        is "$(find "$SOURCE_DIR/tree" ! -user 1000)" '' "what is another's at the server"
+        is "$(find "$SOURCE_DIR/tree" -type f | wc -l)" 9 "files at the server"
+}
+
+@test "locks hold between a container and a process of the node that has the server's file without it" {
+        local kind
+        two_containers "$BEHIND"
+        homes locks
+        for kind in "${LOCKS[@]}"; do
+                talk /bin/fs-calls --uid 1000 --gid 1000 lock "$kind" "/data/locks/$kind"
+                is "$("$FLEXGRAFT_TOOLS/fs-calls" --uid 1000 --gid 1000 try "$kind" "$BEHIND/locks/$kind")" held "$kind, of the container"
+                end_process "$TALK_PID"
+                wait_until 5 is_free_for_1000 "$kind" "$BEHIND/locks/$kind"
+                background_ready "$FLEXGRAFT_TOOLS/fs-calls" --uid 1000 --gid 1000 lock "$kind" "$BEHIND/locks/$kind"
+                is "$(as 1000 try "$kind" "/data/locks/$kind")" held "$kind, of the node"
+                end_process "$BACKGROUND_PID"
+                is "$(as 1000 try "$kind" "/data/locks/$kind")" free "$kind, after the node's process has ended"
+        done
+}
+
+# is_free_for_1000 KIND FILE
+is_free_for_1000() {
+        [[ $("$FLEXGRAFT_TOOLS/fs-calls" --uid 1000 --gid 1000 try "$1" "$2") == free ]]
+}
+
 @test "a directory is listed although a name in it is longer than those of other filesystems" {
         local i
         two_containers "$BEHIND"
