@@ -497,6 +497,42 @@ os.setxattr("/remap/of-user", "security.capability", b"")'
         is "$(in_container setpriv --reuid 1000 --regid 1000 --clear-groups /nosuid/look CapEff /proc/self/status | cut -f2)" 0000000000000000
 }
 
+# gives DIR: in the container, what its user 1000 has who runs the programs there: effective uid, effective gid and capabilities.
+gives() {
+        local program
+        for program in setuid setgid caps; do
+                in_container setpriv --reuid 1000 --regid 1000 --clear-groups "$1/$program" -hE '^(Uid|Gid|CapEff):' /proc/self/status |
+                        awk '$1 == "CapEff:" { print $2; next } { print $3 }' | xargs
+        done
+}
+
+@test "a set-id program, and one with capabilities, has them through an id-mapped mount that is not nosuid, and has none where it is" {
+        local dir=$BATS_TEST_TMPDIR/ext4 way
+        make_source ext4
+        install -m 0755 /usr/bin/grep "$dir/caps"
+        install -m 4755 -o 1001 -g 1001 /usr/bin/grep "$dir/setuid"
+        install -m 2755 -o 1001 -g 1001 /usr/bin/grep "$dir/setgid"
+        serve "$dir"
+        remap_container plain
+        for way in direct:"$dir" mappable:"$SERVED"; do
+                IDS=idmapped remap_mount "${way#*:}" "/${way%%:*}-nosuid"
+                IDS=idmapped remap_mount "${way#*:}" "/${way%%:*}-suid" '"options": ["suid"]'
+        done
+        is "$(sets_capability /mappable-suid/caps)" ok
+        for way in direct mappable; do
+                is "$(gives "/$way-suid" | paste -sd,)" \
+                        "1001 1000 0000000000000000,1000 1001 0000000000000000,1000 1000 0000000000002000" "$way"
+                is "$(gives "/$way-nosuid" | paste -sd,)" \
+                        "1000 1000 0000000000000000,1000 1000 0000000000000000,1000 1000 0000000000000000" "$way, nosuid"
+        done
+        # one that is written to has neither any more
+        as 1001 append /mappable-suid/setuid x 1
+        in_container setpriv --reuid 1001 --regid 1001 --clear-groups sh -c 'echo >>/mappable-suid/setgid'
+        echo x | in_container tee -a /mappable-suid/caps >/dev/null
+        is "$(gives /mappable-suid | paste -sd,)" \
+                "1000 1000 0000000000000000,1000 1000 0000000000000000,1000 1000 0000000000000000" "after they were written to"
+}
+
 # ---- whole trees
 
 # make_tree DIR: what a filesystem can hold.
