@@ -533,6 +533,58 @@ gives() {
                 "1000 1000 0000000000000000,1000 1000 0000000000000000,1000 1000 0000000000000000" "after they were written to"
 }
 
+# ---- programs that run
+
+# place container|node WAY: sets AT to what begins a command there, DIR to the source's directory, and CALLS to the path of fs-calls.
+place() {
+        case $1 in
+        container) AT=("${ENTER[@]}") DIR=/$2 CALLS=/bin/fs-calls ;;
+        node) AT=() DIR=$SOURCE_DIR CALLS=$FLEXGRAFT_TOOLS/fs-calls ;;
+        esac
+}
+
+# busy WAY: a line for each of what is refused because a program runs, or is open for writing: in the container or on the node.
+busy() {
+        local way=$1 first second name
+        for first in container node; do
+                for second in container node; do
+                        name=$first-$second
+                        install -m 0755 "$FLEXGRAFT_TOOLS/fs-calls" "$SOURCE_DIR/$name"
+                        place "$first" "$way"
+                        background_ready "${AT[@]}" "$DIR/$name" lock flock "$DIR/other"
+                        place "$second" "$way"
+                        [[ $("${AT[@]}" "$CALLS" open "$DIR/$name" w) == ok ]] || echo "runs in $first: no writing in $second"
+                        end_process "$BACKGROUND_PID"
+                        rm "$SOURCE_DIR/$name" "$SOURCE_DIR/other"
+                        install -m 0755 "$FLEXGRAFT_TOOLS/fs-calls" "$SOURCE_DIR/$name"
+                        place "$first" "$way"
+                        background_ready "${AT[@]}" "$CALLS" lock flock "$DIR/$name"
+                        place "$second" "$way"
+                        "${AT[@]}" "$DIR/$name" open "$DIR/$name" r >/dev/null 2>&1 || echo "open for writing in $first: no running in $second"
+                        end_process "$BACKGROUND_PID"
+                done
+        done
+}
+
+# What a direct mount refuses besides: a FUSE daemon cannot keep others from writing to a file, nor know that they write to it.
+ONLY_DIRECT=(
+        '< open for writing in node: no running in container' '< runs in container: no writing in node'
+)
+
+@test "a program that runs is not written to, and one that is open for writing not run, but for a program in the container that the node writes to" {
+        local way
+        three_ways ext4
+        for way in direct remap mappable; do
+                busy "$way" >"$BATS_TEST_TMPDIR/of-$way"
+                rm "$SOURCE_DIR"/*
+        done
+        is "$(wc -l <"$BATS_TEST_TMPDIR/of-direct")" 8 "what a direct mount refuses"
+        for way in remap mappable; do
+                echo "$way:"
+                diff <(printf '%s\n' "${ONLY_DIRECT[@]}") <(diff "$BATS_TEST_TMPDIR"/of-{direct,"$way"} | grep '^[<>]' | sort)
+        done
+}
+
 # ---- whole trees
 
 # make_tree DIR: what a filesystem can hold.
