@@ -169,6 +169,83 @@ while not os.path.exists("/ext4/stop"):
         is "$(owners "$BATS_TEST_TMPDIR/tmpfs/first" "$SERVED/first")" "7:8 7:8"
 }
 
+# operates DIR SOURCE: in the current container, user 1000 does all that can be done to one file there, again and again until there is DIR/stop, and
+# each time the file is what it should be. SOURCE is the same directory on the node. Adds to OPERATORS.
+operates() {
+        # shellcheck disable=SC2016 # its own shell has them
+        "${ENTER[@]}" /usr/bin/setpriv --reuid 1000 --regid 1000 --clear-groups /bin/sh -c '
+                i=0
+                until [ -e "$0/stop" ]; do /bin/random-file-ops "$1" $((++i)) 60 || exit 1; done
+                [ $i -gt 0 ]' "$1" "$1/of-$CONTAINER_PID" 3>&- >"$BATS_TEST_TMPDIR/operates.$CONTAINER_PID" 2>&1 &
+        OPERATORS+=("$!")
+        wait_until 20 test -e "$2/of-$CONTAINER_PID"
+}
+
+# operators_did_well STOP: they are told to end by that file.
+operators_did_well() {
+        local pid
+        touch "$1"
+        for pid in "${OPERATORS[@]}"; do
+                wait "$pid" || { cat "$BATS_TEST_TMPDIR"/operates.*; return 1; }
+        done
+}
+
+# another_daemon KEEPER OLD
+another_daemon() {
+        local pid
+        pid=$(pgrep -P "$1" -x remap-daemon) && [[ $pid =~ ^[0-9]+$ && $pid != "$2" ]]
+}
+
+@test "over a server, what users of two containers do and the locks they hold go on through upgrades and killed daemons, without an error" {
+        local kind pid dir=$BATS_TEST_TMPDIR/tmpfs
+        IDS=idmapped OPERATORS=()
+        make_source tmpfs
+        chmod 0777 "$dir"
+        mkdir "$BATS_TEST_TMPDIR/behind"
+        "$FLEXGRAFT_TOOLS/server-fuse" "$dir" "$BATS_TEST_TMPDIR/behind" 3>&-
+        two_containers "$BATS_TEST_TMPDIR/behind"
+        for kind in "${LOCKS[@]}"; do
+                background_ready "${ENTER[@]}" /bin/fs-calls --uid 1000 --gid 1000 lock "$kind" "/data/$kind"
+        done
+        operates /data "$dir"
+        use_container "$SECOND"
+        operates /data "$dir"
+        for kind in 1 2; do
+                install_again
+                helper remap-upgrade
+                assert_success
+                assert_field '.mounts[0].program' upgraded
+                KEEPER=$(json_field '.mounts[0].pid')
+                pid=$(pgrep -P "$KEEPER" -x remap-daemon)
+                kill -KILL "$pid"
+                wait_until 10 another_daemon "$KEEPER" "$pid"
+        done
+        for kind in "${LOCKS[@]}"; do
+                is "$(as 1000 try "$kind" "/data/$kind")" held "$kind, in the other container"
+                is "$("$FLEXGRAFT_TOOLS/fs-calls" --uid 1000 --gid 1000 try "$kind" "$SERVED/$kind")" held "$kind, on the node"
+        done
+        operators_did_well "$dir/stop"
+}
+
+@test "over an overlay, which is not passed through, what a user does goes on through upgrades and killed daemons, without an error" {
+        local i dir=$BATS_TEST_TMPDIR/tmpfs
+        OPERATORS=()
+        make_source tmpfs
+        mkdir "$dir"/{lower,upper,work} "$BATS_TEST_TMPDIR/behind"
+        chmod 0777 "$dir/upper"
+        mount -t overlay -o "lowerdir=$dir/lower,upperdir=$dir/upper,workdir=$dir/work" overlay "$BATS_TEST_TMPDIR/behind"
+        remap_container plain
+        remap_mount "$BATS_TEST_TMPDIR/behind" /data
+        operates /data "$BATS_TEST_TMPDIR/behind"
+        for i in 1 2; do
+                upgrade_again
+                assert_field '.mounts[0].program' upgraded
+                kill_daemon
+        done
+        operators_did_well "$BATS_TEST_TMPDIR/behind/stop"
+        one_pair
+}
+
 @test "several mounts are upgraded by one call, and two calls at a time do it once" {
         local first
         remap_bed ext4 tmpfs
