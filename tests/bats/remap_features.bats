@@ -533,6 +533,20 @@ gives() {
                 "1000 1000 0000000000000000,1000 1000 0000000000000000,1000 1000 0000000000000000" "after they were written to"
 }
 
+@test "an extended attribute of 64 KiB, with a name of 255 bytes, is stored whole" {
+        local way
+        three_ways xfs
+        touch "$SOURCE_DIR"/{remap,mappable}
+        for way in remap mappable; do
+                in_container /usr/bin/python3 -c 'import os, sys
+name, value = "user." + "n" * 250, bytes(range(256)) * 256
+os.setxattr(sys.argv[1], name, value)
+assert os.getxattr(sys.argv[1], name) == value
+assert os.listxattr(sys.argv[1]) == [name]' "/$way/$way"
+                is "$(getfattr --only-values -n "user.$(printf 'n%.0s' {1..250})" "$SOURCE_DIR/$way" 2>/dev/null | wc -c)" 65536 "$way, at the source"
+        done
+}
+
 # ---- programs that run
 
 # place container|node WAY: sets AT to what begins a command there, DIR to the source's directory, and CALLS to the path of fs-calls.
@@ -545,22 +559,22 @@ place() {
 
 # busy WAY: a line for each of what is refused because a program runs, or is open for writing: in the container or on the node.
 busy() {
-        local way=$1 first second name
-        for first in container node; do
-                for second in container node; do
-                        name=$first-$second
+        local way=$1 one other name
+        for one in container node; do
+                for other in container node; do
+                        name=$one-$other
                         install -m 0755 "$FLEXGRAFT_TOOLS/fs-calls" "$SOURCE_DIR/$name"
-                        place "$first" "$way"
+                        place "$one" "$way"
                         background_ready "${AT[@]}" "$DIR/$name" lock flock "$DIR/other"
-                        place "$second" "$way"
-                        [[ $("${AT[@]}" "$CALLS" open "$DIR/$name" w) == ok ]] || echo "runs in $first: no writing in $second"
+                        place "$other" "$way"
+                        [[ $("${AT[@]}" "$CALLS" open "$DIR/$name" w) == ok ]] || echo "runs in $one: no writing in $other"
                         end_process "$BACKGROUND_PID"
                         rm "$SOURCE_DIR/$name" "$SOURCE_DIR/other"
                         install -m 0755 "$FLEXGRAFT_TOOLS/fs-calls" "$SOURCE_DIR/$name"
-                        place "$first" "$way"
+                        place "$one" "$way"
                         background_ready "${AT[@]}" "$CALLS" lock flock "$DIR/$name"
-                        place "$second" "$way"
-                        "${AT[@]}" "$DIR/$name" open "$DIR/$name" r >/dev/null 2>&1 || echo "open for writing in $first: no running in $second"
+                        place "$other" "$way"
+                        "${AT[@]}" "$DIR/$name" open "$DIR/$name" r >/dev/null 2>&1 || echo "open for writing in $one: no running in $other"
                         end_process "$BACKGROUND_PID"
                 done
         done
