@@ -244,6 +244,40 @@ times() {
         [[ "$(missing) " == 'pool big '*'lvm ' && $(json_field .message) == *'pool big, '*lvm* ]]
 }
 
+# bats test_tags=kernel
+@test "host-check says of id-mapped FUSE what remap-mount finds, which leaves nothing where the kernel cannot do it" {
+        local dir=$BATS_TEST_TMPDIR/served
+        needs remap-mount remap-daemon
+        mkdir "$dir" "$BATS_TEST_TMPDIR/files"
+        mount -t tmpfs tmpfs "$BATS_TEST_TMPDIR/files"
+        check
+        case $(row idmap-fuse state) in
+        ok)
+                helper remap-mount "{\"source\": \"$BATS_TEST_TMPDIR/files\", \"target\": \"$dir\"}"
+                assert_success
+                umount "$dir"
+                ;;
+        missing)
+                [[ $(row idmap-fuse advice) == *'Linux 6.12'* && $(row idmap-fuse neededBy) == *remap-mount* ]] || { show_last; false; }
+                helper remap-mount "{\"source\": \"$BATS_TEST_TMPDIR/files\", \"target\": \"$dir\"}"
+                assert_failure ENOSYS
+                [[ $(json_field .message) == *'this kernel cannot id-map a FUSE filesystem; use Linux 6.12 or later'* ]] || { show_last; false; }
+                run ! mountpoint -q "$dir"
+                ;;
+        *) row idmap-fuse state && return 1 ;;
+        esac
+        wait_until 10 processes_are_not remap-keeper remap-daemon
+        umount "$BATS_TEST_TMPDIR/files"
+}
+
+# processes_are_not NAME...: there are none of these.
+processes_are_not() {
+        local name
+        for name; do
+                ! pgrep -x "$name" >/dev/null || return 1
+        done
+}
+
 @test "without such a pool, a missing lvm is shown and fails nothing" {
         hidden /usr/sbin/lvm
         check

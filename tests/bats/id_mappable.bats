@@ -32,7 +32,7 @@ setup() {
         bindfs "$FILES" "$BEHIND" 3>&-
         write_policy "\"kinds\": [\"bind\"], \"sources\": [\"$BEHIND\", \"$FILES\"]"
         needs remap-mount verbs/mount verbs/unmount verbs/remap-daemon
-        needs_mappable_fuse
+        [[ $BATS_TEST_DESCRIPTION == 'where the kernel cannot '* ]] || needs_mappable_fuse
 }
 
 teardown() {
@@ -210,6 +210,23 @@ group_is_empty() {
         is "$(type_at "$(pod_dir data)")" fuse
         [[ $(json_field .message) == *"its runtime cannot id-map the volume"*remap-daemon* ]]
         kubelet_unpublish data
+}
+
+# bats test_tags=kernel
+@test "where the kernel cannot id-map FUSE always fails and leaves nothing, and auto mounts the filesystem and says so" {
+        needs_unmappable_fuse
+        make_dir "$(pod_dir data)"
+        echo '{}' >"$KUBELET/pods/$POD/userns"
+        if published idMappable=always; then return 1; fi
+        assert_refused "this kernel cannot id-map a FUSE filesystem; use Linux 6.12 or later"
+        is "$(node_mounts_at "$(pod_dir data)")" 0
+        is "$(volume_records)" ''
+        wait_until 10 no_keepers
+        published
+        is "$(type_at "$(pod_dir data)")" fuse
+        [[ $(json_field .message) == *"its runtime cannot id-map the volume"*"use Linux 6.12"* ]] || { show_last; false; }
+        kubelet_unpublish data
+        wait_until 10 no_keepers
 }
 
 @test "what a pod has through remap-daemon is in the list of uses, and is not deleted meanwhile" {

@@ -13,6 +13,12 @@ needs_mappable_fuse() {
         wait_until 10 no_keepers
 }
 
+# needs_unmappable_fuse: skips where the kernel can, as host-check finds out without a remap-daemon.
+needs_unmappable_fuse() {
+        helper host-check
+        [[ $(jq -r '.rows[] | select(.name == "idmap-fuse") | .state' <<<"$json") == missing ]] || skip "the kernel can id-map FUSE"
+}
+
 # type_at DIR: of the topmost mount there.
 type_at() {
         findmnt --noheadings --first-only --output FSTYPE --target "$1"
