@@ -265,6 +265,10 @@ zsh_action() {
         rmdir /run/crun/*
 }
 
+@test "a reply is made of the list of members that its schema is made of" {
+        run ! grep -rnE '"status", *"(Success|Failure)"' "$FLEXGRAFT_REPO/src" --include='*.c'
+}
+
 @test "a reply that is not as its schema says is found" {
         local bad
         for bad in '{"status":"Success"}' '{"status":"Success","mounts":[{"id":1}]}' '{"status":"Failure","message":"x","error":{}}' '{"status":"Success","mounts":[],"more":1}'; do

@@ -119,19 +119,24 @@ static const char *const statuses[] = { "Failure", NULL };
           KEY_WORD, .words = statuses, .help = "the request was not carried out") \
         X("message", ALL, ALL, reply_printable(message), \
           KEY_ANY, .help = "one sentence: what failed, on what, and why") \
-        X("error", ALL, 0, failure_detail(error, hint), \
+        X("error", ALL, 0, error != NULL ? failure_detail(error, hint) : NULL, \
           KEY_OBJECT, .members = &failure_detail_keys, .help = "the same, for programs")
 /* clang-format on */
 
 static const struct key failure_rows[] = { FAILURE(MEMBER_ROW) };
 const struct key_table failure_keys = KEY_TABLE(failure_rows);
 
-int failure_say(const char *message, const struct error *error, const char *hint)
+json_t *failure_object(const char *message, const struct error *error, const char *hint)
 {
         struct members members = { .programs = 1 };
 
         FAILURE(MEMBER_PUT)
-        return reply_say(members_end(&members), failure_exit_status(error));
+        return members_end(&members);
+}
+
+int failure_say(const char *message, const struct error *error, const char *hint)
+{
+        return reply_say(failure_object(message, error, hint), failure_exit_status(error));
 }
 
 int failure_complain(char *line, size_t size, const struct error *error)

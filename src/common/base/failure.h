@@ -37,6 +37,12 @@ int failure_say(const char *message, const struct error *error, const char *hint
 /* What failure_say() replies: the last of every program's forms (struct schema_form). */
 extern const struct key_table failure_keys;
 
+/*
+ * failure_object() - the reply to a request that was not carried out. Takes: error, or NULL for a reply without "error". A
+ * new reference; NULL: no memory.
+ */
+json_t *failure_object(const char *message, const struct error *error, const char *hint);
+
 /* failure_detail() - its "error": what was tried, on what, and errno, for programs. A new reference; NULL: no memory. */
 json_t *failure_detail(const struct error *error, const char *hint);
 

@@ -6,10 +6,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
-#include "base/json.h"
-#include "base/reply.h"
 #include "base/text.h"
-#include "pool/pool_implied.h"
 #include "pool/pool_kind.h"
 
 void provision_call_unlock_pool(struct provision_call *call)
@@ -60,69 +57,6 @@ bool provision_call_is_volume(const struct provision_record *record, const struc
         if (record->identity[0] != '\0' && item->identity[0] != '\0' && !(pool_kind_is_torn(record) && item->ours))
                 return strcmp(record->identity, item->identity) == 0;
         return record->adopted || item->ours;
-}
-
-/* Those that it was made with; what "eraseAfter" and "modify" said since counts. Owned by the caller. */
-static json_t *parameters_of(const struct provision_record *record)
-{
-        const char *erase = json_string_value(json_object_get(record->parameters, "eraseAfter"));
-        bool keeps = erase != NULL && strcmp(erase, "false") == 0;
-        json_t *parameters;
-
-        if (keeps == record->keeps_content)
-                return json_incref(record->parameters);
-        parameters = json_copy(record->parameters);
-        (void)json_object_set_new(parameters, "eraseAfter", json_string(record->keeps_content ? "false" : "true"));
-        return parameters;
-}
-
-json_t *provision_call_volume_object(const struct provision_record *record, const char *path)
-{
-        json_t *volume =
-                json_pack("{s:o, s:s, s:s, s:o, s:I, s:s, s:s, s:b, s:s, s:o}", "name", reply_printable(record->name),
-                          "pool", record->pool, "type", record->pool_type, "id", reply_printable(record->id), "size",
-                          (json_int_t)record->size_bytes, "targetType", record->target_type, "reclaimPolicy",
-                          record->reclaim_policy, "adopted", record->adopted, "state",
-                          provision_lifecycle_word(record->lifecycle), "parameters", parameters_of(record));
-        const char *const optional[][2] = {
-                { "profile", record->profile },
-                { "fsType", record->fs_type },
-                { "accessMode", record->access_mode },
-                { "path", path },
-                { "driver", record->driver },
-                { "snapshotOf", record->snapshot_of },
-                { "copyOf", record->copy_of },
-                { "restoring", pool_kind_is_torn(record) ? record->restoring : "" },
-        };
-
-        for (size_t i = 0; volume != NULL && i < sizeof optional / sizeof optional[0]; i++)
-                if (optional[i][1][0] != '\0')
-                        (void)json_object_set_new(volume, optional[i][0], reply_printable(optional[i][1]));
-        if (volume != NULL && record->taken != 0)
-                (void)json_object_set_new(volume, "taken", json_integer((json_int_t)record->taken));
-        if (volume != NULL && json_array_size(record->mount_flags) > 0)
-                (void)json_object_set(volume, "mountFlags", record->mount_flags);
-        return volume;
-}
-
-void provision_call_put_pool(const struct pool *pool, const struct pool_item *item, json_t *volume)
-{
-        if (volume == NULL || !pool->kind->no_device)
-                return;
-        (void)json_object_set_new(volume, "sizeEnforced", json_boolean(item->limited));
-        if (pool->nfs.on_delete[0] != '\0')
-                (void)json_object_set_new(volume, "onDelete", json_string(pool->nfs.on_delete));
-        if (pool->nfs.options[0] != '\0' && !pool_implied_is_name(pool->name)) /* else they are among its parameters */
-                (void)json_object_set_new(volume, "mountOptions", json_string(pool->nfs.options));
-}
-
-json_t *provision_call_item_object(const struct provision_call *call, const struct provision_record *record,
-                                   const struct pool_item *item)
-{
-        json_t *volume = provision_call_volume_object(record, item->path);
-
-        provision_call_put_pool(&call->pool, item, volume);
-        return volume;
 }
 
 bool provision_call_is_fit(const struct provision_call *call, const struct pool *pool)

@@ -52,14 +52,6 @@ bool provision_call_is_volume(const struct provision_record *record, const struc
 int provision_call_look_again(const struct provision_call *call, const struct provision_record *record,
                               struct pool_item *ret_item, struct error *error);
 
-/* provision_call_volume_object() - a volume in a reply. provision_call_item_object() - likewise, with what its pool says of it. */
-json_t *provision_call_volume_object(const struct provision_record *record, const char *path);
-json_t *provision_call_item_object(const struct provision_call *call, const struct provision_record *record,
-                                   const struct pool_item *item);
-
-/* provision_call_put_pool() - what its pool says of a volume that is a directory, into a reply. */
-void provision_call_put_pool(const struct pool *pool, const struct pool_item *item, json_t *volume);
-
 /* provision_call_is_fit() - whether volumes of such a pool can be what the profile and the request want. */
 bool provision_call_is_fit(const struct provision_call *call, const struct pool *pool);
 

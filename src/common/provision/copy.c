@@ -5,13 +5,13 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "base/reply.h"
 #include "base/text.h"
 #include "pool/pool_kind.h"
 #include "pool/record.h"
 #include "process/log.h"
 #include "provision/call.h"
 #include "provision/provision.h"
+#include "provision/reply_object.h"
 #include "state/volume_record.h"
 
 #define SHARING_SECONDS 30U
@@ -263,13 +263,13 @@ static json_t *object_of(struct provision_call *call, const struct provision_rec
         struct error ignored;
 
         (void)call->kind->look(&call->config, &call->pool, record->id, &item, &ignored);
-        return provision_call_volume_object(record, item.path);
+        return provision_object_volume(record, item.path);
 }
 
 static int answer_taken(struct provision_call *call, const struct provision_record *record, bool existed)
 {
-        call->reply = json_pack("{s:s, s:o, s:b}", "status", "Success", "volume", object_of(call, record), "existed",
-                                existed);
+        call->reply = provision_object_done(
+                PROVISION_SNAPSHOT, &(struct provision_done){ .volume = object_of(call, record), .existed = existed });
         return 0;
 }
 
@@ -350,8 +350,9 @@ static int restore(struct provision_call *call, struct error *error)
             (r = restore_check_room(call, &volume, &snapshot, shares > 0, error)) < 0 ||
             (r = restore_put_back(call, &volume, &snapshot, shares > 0, error)) < 0)
                 return r;
-        call->reply = json_pack("{s:s, s:o, s:o}", "status", "Success", "volume", object_of(call, &volume), "restored",
-                                reply_printable(snapshot.name));
+        call->reply =
+                provision_object_done(PROVISION_SNAPSHOT, &(struct provision_done){ .volume = object_of(call, &volume),
+                                                                                    .restored = snapshot.name });
         return 0;
 }
 

@@ -16,12 +16,18 @@
 #include "provision/cdi.h"
 #include "provision/profile.h"
 #include "provision/provision.h"
+#include "provision/reply_object.h"
 
 static json_t *created_object(const struct provision_call *call, const struct provision_record *record,
                               const struct pool_item *item, bool existed)
 {
-        return json_pack("{s:s, s:o, s:b}", "status", "Success", "volume",
-                         provision_call_item_object(call, record, item), "existed", existed);
+        const struct provision_done done = {
+                .volume = provision_object_found(&call->pool, record, item),
+                .existed = existed,
+                .profiles_problem = call->request->profile != NULL ? call->profiles.problem : NULL,
+        };
+
+        return provision_object_done(PROVISION_CREATE, &done);
 }
 
 static int answer_created(struct provision_call *call, const struct provision_record *record, bool existed,

@@ -6,8 +6,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/json.h"
-#include "base/reply.h"
 #include "base/text.h"
 #include "mount/identity.h"
 #include "pool/pool_kind.h"
@@ -15,6 +13,7 @@
 #include "process/log.h"
 #include "provision/cdi.h"
 #include "provision/disk_uses.h"
+#include "provision/reply_object.h"
 #include "state/use_index.h"
 #include "state/uses.h"
 #include "state/volume_record.h"
@@ -296,8 +295,7 @@ int delete_check_soon(const struct provision_call *call, const struct provision_
 
 static int answer_absent(struct provision_call *call)
 {
-        call->reply = json_pack("{s:s, s:o, s:b}", "status", "Success", "name", reply_printable(call->request->name),
-                                "existed", false);
+        call->reply = provision_object_done(PROVISION_DELETE, &(struct provision_done){ .name = call->request->name });
         return 0;
 }
 
@@ -322,8 +320,10 @@ int delete_volume(struct provision_call *call, struct error *error)
                 return r;
         if ((r = finish_soon(call, &record, request->reclaim_policy, error)) < 0)
                 return r;
-        call->reply =
-                json_pack("{s:s, s:o, s:b, s:s, s:s}", "status", "Success", "name", reply_printable(request->name),
-                          "existed", true, "pool", record.pool, "reclaimPolicy", record.reclaim_policy);
+        call->reply = provision_object_done(PROVISION_DELETE,
+                                            &(struct provision_done){ .name = request->name,
+                                                                      .existed = true,
+                                                                      .pool = record.pool,
+                                                                      .reclaim_policy = record.reclaim_policy });
         return 0;
 }

@@ -6,6 +6,7 @@
 #include "pool/pool_kind.h"
 #include "pool/record.h"
 #include "provision/call.h"
+#include "provision/reply_object.h"
 
 /* What the driver makes sparse may be more than there is room for, as when it is made (image.c). */
 static bool may_exceed(const struct provision_call *call, const struct provision_record *record,
@@ -116,7 +117,7 @@ int provision_describe(const struct config *config, const char *name, json_t **r
                 return provision_fail_absent("find volume", name, error);
         if (r == 0 && (r = provision_call_use_pool(&call, record.pool, error)) == 0 &&
             (r = provision_call_look_again(&call, &record, &item, error)) == 0)
-                *ret_volume = provision_call_item_object(&call, &record, &item);
+                *ret_volume = provision_object_found(&call.pool, &record, &item);
         provision_call_release(&call);
         return r;
 }

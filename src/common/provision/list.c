@@ -15,21 +15,13 @@
 #include "process/log.h"
 #include "provision/disk_uses.h"
 #include "provision/profile.h"
+#include "provision/reply_object.h"
 #include "state/uses.h"
 #include "state/volume_record.h"
 
 static void put_name(const char *pool, const char *id, char *ret_name)
 {
         (void)snprintf(ret_name, OWNER_KEY_SIZE, "%s/%s", pool, id);
-}
-
-/* Which has a use: a pod, a container, or this node, where it is none of kubelet's directories. */
-static json_t *user_object(const struct use *use, const char *node)
-{
-        if (use->kind != USE_PUBLISHED)
-                return json_pack("{s:o}", "container", reply_printable(use->user));
-        return use->user[0] != '\0' ? json_pack("{s:o}", "pod", reply_printable(use->user))
-                                    : json_pack("{s:o}", "mount", reply_printable(node));
 }
 
 struct users {
@@ -49,21 +41,12 @@ static bool is_of_another(const struct users *users, const struct use *use)
 static int add_use(const struct use *use, void *argument, struct error *error)
 {
         const struct users *users = argument;
-        json_t *object;
 
         (void)error;
         if ((use->kind != USE_PUBLISHED && use->kind != USE_MOUNTED && use->kind != USE_RAW) ||
             is_of_another(users, use))
                 return 0;
-        object = user_object(use, users->node);
-        (void)json_object_set_new(object, "target", reply_printable(use->target));
-        (void)json_object_set_new(object, "readOnly", json_boolean(!use->writes));
-        (void)json_object_set_new(object, "raw", json_boolean(use->kind == USE_RAW));
-        if (object != NULL && use->since != 0)
-                (void)json_object_set_new(object, "since", json_integer((json_int_t)use->since));
-        if (object != NULL && use->kind == USE_MOUNTED && use->removed)
-                (void)json_object_set_new(object, "stillOpen", json_true());
-        (void)json_array_append_new(users->uses, object);
+        (void)json_array_append_new(users->uses, provision_object_use(use, users->node));
         return 0;
 }
 
@@ -94,9 +77,8 @@ static int put_disk_keys(const struct provision_call *call, const struct provisi
         return 0;
 }
 
-/* Who has it on this node; nothing is said where that cannot be found out. */
-static void add_uses(const struct provision_call *call, const struct provision_record *record, const char *path,
-                     json_t *volume)
+/* Who has it on this node. NULL: that cannot be found out. */
+static json_t *uses_of(const struct provision_call *call, const struct provision_record *record, const char *path)
 {
         char keys[USE_KEYS_SIZE] = "";
         char node[CONFIG_NODE_NAME_MAX];
@@ -120,8 +102,9 @@ static void add_uses(const struct provision_call *call, const struct provision_r
         if (r == 0)
                 r = uses_each(call->config.state_dir, keys, add_use, &users, &ignored);
         if (r == 0 || r == -ENOENT)
-                (void)json_object_set(volume, "uses", uses);
+                return uses;
         json_decref(uses);
+        return NULL;
 }
 
 /* Where a name goes in an array of objects that is sorted by name. */
@@ -158,11 +141,10 @@ static int add_volume(const struct provision_record *record, const char *stem, v
         put_name(record->pool, record->id, name);
         found = json_object_get(call->paths, name);
         path = json_string_value(json_object_get(found, "path"));
-        volume = provision_call_volume_object(record, path != NULL ? path : "");
-        if (volume != NULL && path == NULL && record->lifecycle == PROVISION_CREATED)
-                (void)json_object_set_new(volume, "missing", json_true());
+        volume = provision_object_volume(record, path);
         if (volume != NULL)
-                add_uses(call, record, path, volume);
+                provision_object_put_uses(volume, uses_of(call, record, path),
+                                          path == NULL && record->lifecycle == PROVISION_CREATED);
         (void)json_object_del(found, "path");
         (void)json_object_update(volume, found);
         (void)json_array_insert_new(volumes, index_of(volumes, record->name), volume);
@@ -178,16 +160,14 @@ struct disks {
 /* What a reply has of a volume, besides what its record says. */
 static json_t *found_object(const struct pool *pool, const struct pool_item *item)
 {
+        const struct provision_condition condition = { .problem = item->problem,
+                                                       .measured = item->limited,
+                                                       .used_bytes = item->used_bytes,
+                                                       .free_bytes = item->size_bytes - item->used_bytes };
         json_t *found = json_pack("{s:o}", "path", reply_printable(item->path));
 
-        if (item->problem != NULL)
-                (void)json_object_set_new(found, "problem", json_string(item->problem));
-        provision_call_put_pool(pool, item, found);
-        if (item->limited) {
-                (void)json_object_set_new(found, "used", json_integer((json_int_t)item->used_bytes));
-                (void)json_object_set_new(found, "free",
-                                          json_integer((json_int_t)(item->size_bytes - item->used_bytes)));
-        }
+        provision_object_put_pool(found, pool, item);
+        provision_object_put_condition(found, &condition);
         return found;
 }
 
@@ -201,22 +181,8 @@ static int add_disk(const struct pool_item *item, void *argument, struct error *
         (void)json_object_set_new(disks->call->paths, name, found_object(disks->pool, item));
         if (owners_find(disks->call, disks->pool->name, item->id) != NULL)
                 return 0;
-        (void)json_array_append_new(disks->list,
-                                    json_pack("{s:o, s:s, s:s, s:I, s:o, s:s}", "id", reply_printable(item->id), "pool",
-                                              disks->pool->name, "type", disks->pool->kind->type, "size",
-                                              (json_int_t)item->size_bytes, "path", reply_printable(item->path),
-                                              "targetType", "raw"));
+        (void)json_array_append_new(disks->list, provision_object_disk(disks->pool, item));
         return 0;
-}
-
-static json_t *measure_object(const struct pool_measure *measure)
-{
-        if (measure->unknown)
-                return json_pack("{s:I, s:s*}", "alignment", (json_int_t)measure->alignment_bytes, "problem",
-                                 measure->problem);
-        return json_pack("{s:I, s:I, s:I, s:I, s:s*}", "total", (json_int_t)measure->total_bytes, "available",
-                         (json_int_t)measure->available_bytes, "largest", (json_int_t)measure->largest_bytes,
-                         "alignment", (json_int_t)measure->alignment_bytes, "problem", measure->problem);
 }
 
 static int add_profiles(struct provision_call *call, const struct pool *pool, json_t *list, struct error *error)
@@ -226,69 +192,71 @@ static int add_profiles(struct provision_call *call, const struct pool *pool, js
 
         json_object_foreach (call->profiles.active, name, profile) {
                 struct pool_measure measure = {};
-                json_t *object;
                 int r;
 
                 if (!profile_selects(profile, pool) ||
                     (call->request->profile != NULL && strcmp(call->request->profile, name) != 0))
                         continue;
                 if (pool_kind_check_parameters(pool->kind, profile_parameters(profile), error) < 0) {
-                        (void)json_array_append_new(list, json_pack("{s:o, s:o}", "profile", reply_printable(name),
-                                                                    "problem", reply_printable(error_why(error))));
+                        (void)json_array_append_new(
+                                list, provision_object_profile(name, /* measure= */ NULL, error_why(error)));
                         continue;
                 }
                 r = pool->kind->measure(&call->config, pool, profile_parameters(profile), &measure, error);
                 if (r < 0)
                         return r;
-                object = measure_object(&measure);
-                (void)json_object_set_new(object, "profile", reply_printable(name));
-                (void)json_object_del(object, "total"); /* is the pool's */
-                (void)json_array_append_new(list, object);
+                (void)json_array_append_new(list, provision_object_profile(name, &measure, measure.problem));
         }
         return 0;
+}
+
+/* Every disk of a pool. Of all pools' those that cannot be looked at are listed, too. Gives: ret_problem: why not. */
+static int add_disks(struct provision_call *call, const struct pool *pool, const char **ret_problem,
+                     struct error *error)
+{
+        struct disks disks = { .call = call, .pool = pool, .list = json_object_get(call->reply, "disks") };
+        int r = pool->kind->each(&call->config, pool, add_disk, &disks, error);
+
+        if (r >= 0 || call->request->pool != NULL)
+                return r;
+        *ret_problem = error_why(error);
+        return 0;
+}
+
+static int measure_pool(struct provision_call *call, const struct pool *pool, struct pool_measure *ret_measure,
+                        struct error *error)
+{
+        const json_t *parameters = call->request->parameters;
+
+        if (pool->kind == NULL || pool_check_answers(&call->config, pool, error) < 0 ||
+            (parameters != NULL && pool_kind_check_parameters(pool->kind, parameters, error) < 0))
+                return error_negative(error->errnum);
+        return pool->kind->measure(&call->config, pool, parameters, ret_measure, error);
 }
 
 static int add_pool(const struct pool *pool, void *argument, struct error *error)
 {
         struct provision_call *call = argument;
+        enum provision_verb verb = call->request->verb;
+        json_t *pools = json_object_get(call->reply, "pools");
         struct pool_measure measure = {};
+        const char *problem;
         json_t *object;
-        int r;
+        int r = measure_pool(call, pool, &measure, error);
 
-        r = pool->kind == NULL                                   ? error_negative(error->errnum)
-            : pool_check_answers(&call->config, pool, error) < 0 ? error_negative(error->errnum)
-            : call->request->parameters != NULL &&
-                            pool_kind_check_parameters(pool->kind, call->request->parameters, error) < 0
-                    ? error_negative(error->errnum)
-                    : pool->kind->measure(&call->config, pool, call->request->parameters, &measure, error);
         if (r < 0 && call->request->pool != NULL)
                 return r;
-        if (r < 0 || pool->kind == NULL) { /* the other pools are listed */
-                (void)json_array_append_new(json_object_get(call->reply, "pools"),
-                                            json_pack("{s:s, s:s?, s:o}", "name", pool->name, "type",
-                                                      pool->kind != NULL ? pool->kind->type : NULL, "problem",
-                                                      reply_printable(error_why(error))));
+        if (r < 0) { /* the other pools are listed */
+                (void)json_array_append_new(pools,
+                                            provision_object_pool(verb, pool, /* measure= */ NULL, error_why(error)));
                 return 0;
         }
-        object = measure_object(&measure);
-        (void)json_object_set_new(object, "name", json_string(pool->name));
-        (void)json_object_set_new(object, "type", json_string(pool->kind->type));
-        (void)json_array_append_new(json_object_get(call->reply, "pools"), object);
-        if (call->request->verb == PROVISION_LIST) {
-                struct disks disks = { .call = call, .pool = pool, .list = json_object_get(call->reply, "disks") };
-
-                (void)json_object_set_new(object, "targetType", json_string("raw"));
-                r = pool->kind->each(&call->config, pool, add_disk, &disks, error);
-                if (r < 0 && call->request->pool == NULL)
-                        (void)json_object_set_new(object, "problem", reply_printable(error_why(error)));
-                return r < 0 && call->request->pool == NULL ? 0 : r;
-        }
-        if (measure.inodes > 0) {
-                (void)json_object_set_new(object, "inodes", json_integer((json_int_t)measure.inodes));
-                (void)json_object_set_new(object, "inodesFree", json_integer((json_int_t)measure.inodes_free));
-        }
-        (void)json_object_set_new(object, "profiles", json_array());
-        return add_profiles(call, pool, json_object_get(object, "profiles"), error);
+        problem = measure.problem;
+        if (verb == PROVISION_LIST && (r = add_disks(call, pool, &problem, error)) < 0)
+                return r;
+        object = provision_object_pool(verb, pool, &measure, problem);
+        (void)json_array_append_new(pools, object);
+        return verb == PROVISION_LIST ? r : add_profiles(call, pool, json_object_get(object, "profiles"), error);
 }
 
 struct wanted {
@@ -339,9 +307,21 @@ static int list_named(struct provision_call *call, struct error *error)
         return add_volume(&record, /* stem= */ "", call, error);
 }
 
+static json_t *inactive_profiles(const struct profiles *profiles)
+{
+        const json_t *ignored;
+        const char *name;
+        json_t *names = json_array();
+
+        json_object_foreach (profiles->inactive, name, ignored)
+                (void)json_array_append_new(names, reply_printable(name));
+        return names;
+}
+
 int list_pools(struct provision_call *call, struct error *error)
 {
         struct pool asked = {};
+        const json_t *ignored;
         int r;
 
         if (call->request->pool != NULL && (r = pool_find(&call->config, call->request->pool, &asked, error)) < 0)
@@ -349,23 +329,12 @@ int list_pools(struct provision_call *call, struct error *error)
         if (call->request->verb == PROVISION_LIST && call->request->name == NULL && (r = owners_read(call, error)) < 0)
                 return r;
         call->paths = json_object();
-        if (call->request->verb == PROVISION_LIST)
-                call->reply = json_pack("{s:s, s:[], s:[], s:[]}", "status", "Success", "pools", "disks", "volumes");
-        else {
-                const json_t *ignored;
-                const char *name;
-                json_t *inactive = json_array();
-
-                json_object_foreach (call->profiles.inactive, name, ignored)
-                        (void)json_array_append_new(inactive, reply_printable(name));
-                call->reply = json_pack("{s:s, s:[], s:o}", "status", "Success", "pools", "inactiveProfiles", inactive);
-                if (call->profiles.problem[0] != '\0')
-                        (void)json_object_set_new(call->reply, "profilesProblem",
-                                                  reply_printable(call->profiles.problem));
-                if (call->request->profile != NULL &&
-                    (r = profiles_find(&call->profiles, call->request->profile, &ignored, error)) < 0)
-                        return r;
-        }
+        call->reply = provision_object_done(
+                call->request->verb, &(struct provision_done){ .inactive_profiles = inactive_profiles(&call->profiles),
+                                                               .profiles_problem = call->profiles.problem });
+        if (call->request->verb != PROVISION_LIST && call->request->profile != NULL &&
+            (r = profiles_find(&call->profiles, call->request->profile, &ignored, error)) < 0)
+                return r;
         if (call->request->name != NULL)
                 return list_named(call, error);
         r = call->request->pool != NULL ? add_pool(&asked, call, error)

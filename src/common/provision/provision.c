@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/json.h"
-#include "base/reply.h"
 #include "base/text.h"
 #include "pool/pool_kind.h"
 #include "pool/record.h"
@@ -44,8 +43,6 @@ static int change(struct provision_call *call, struct error *error)
                 return r;
         r = request->verb == PROVISION_CREATE ? create_volume(call, error) : delete_volume(call, error);
         cdi_settle(&call->config, &call->state, request->name);
-        if (r == 0 && request->profile != NULL && call->profiles.problem[0] != '\0')
-                (void)json_object_set_new(call->reply, "profilesProblem", reply_printable(call->profiles.problem));
         if (r == 0 && request->operation != NULL)
                 r = idempotency_remember(call->config.state_dir, request->operation, request->json, call->reply, error);
         return r;

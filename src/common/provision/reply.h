@@ -23,9 +23,6 @@ int provision_reply_complaint(const struct provision_request *request, const str
 /* provision_metrics_say() - print the reply of volume-capacity as metrics. Returns the program's exit status. */
 int provision_metrics_say(const json_t *reply);
 
-/* How a volume is (volume/health), ended by NULL. */
-extern const char *const provision_health_words[];
-
 /* One for each enum provision_verb. */
 extern const struct schema provision_schemas[];
 

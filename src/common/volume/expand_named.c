@@ -17,6 +17,7 @@
 #include "pool/record.h"
 #include "process/log.h"
 #include "provision/provision.h"
+#include "provision/reply_object.h"
 #include "volume/choose.h"
 #include "volume/device_filesystem.h"
 #include "volume/kinds.h"
@@ -284,9 +285,8 @@ int volume_expand_named(const struct provision_request *request, json_t **ret_re
         json_decref(wanted.options);
         if (r < 0)
                 return r;
-        *ret_reply = json_pack("{s:s, s:o, s:I}", "status", "Success", "volume", described, "sizeBefore",
-                               (json_int_t)size_before);
-        if (grown_type[0] != '\0')
-                (void)json_object_set_new(*ret_reply, "filesystem", json_string(grown_type));
+        *ret_reply = provision_object_done(
+                PROVISION_EXPAND,
+                &(struct provision_done){ .volume = described, .size_before = size_before, .filesystem = grown_type });
         return 0;
 }

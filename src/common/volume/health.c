@@ -14,13 +14,12 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/file.h"
-#include "base/reply.h"
 #include "base/text.h"
 #include "block/device.h"
 #include "mount/fs_usage.h"
 #include "process/proc.h"
 #include "process/worker.h"
-#include "provision/reply.h"
+#include "provision/reply_object.h"
 #include "state/config.h"
 #include "state/volume_record.h"
 #include "volume/kind_words.h"
@@ -250,22 +249,22 @@ static void look_at_all(struct patients *patients)
                 find(&patients->items[i], HEALTH_UNKNOWN, "there was no time to ask it");
 }
 
-static void set_count(json_t *object, const char *key, uint64_t count)
+static struct provision_condition condition_of(const struct patient *patient)
 {
-        (void)json_object_set_new(object, key, json_integer((json_int_t)(count > INT64_MAX ? INT64_MAX : count)));
+        const struct fs_usage *usage = &patient->usage;
+
+        return (struct provision_condition){ .health = provision_health_words[patient->health],
+                                             .problem = patient->problem,
+                                             .measured = usage->known,
+                                             .used_bytes = usage->size_bytes - usage->free_bytes,
+                                             .free_bytes = usage->available_bytes };
 }
 
 static void add(json_t *volume, const struct patient *patient)
 {
-        const struct fs_usage *usage = &patient->usage;
+        const struct provision_condition condition = condition_of(patient);
 
-        (void)json_object_set_new(volume, "health", json_string(provision_health_words[patient->health]));
-        if (patient->problem[0] != '\0')
-                (void)json_object_set_new(volume, "problem", reply_printable(patient->problem));
-        if (!usage->known)
-                return;
-        set_count(volume, "used", usage->size_bytes - usage->free_bytes);
-        set_count(volume, "free", usage->available_bytes);
+        provision_object_put_condition(volume, &condition);
 }
 
 static struct patients all; /* of the one call */
@@ -310,28 +309,20 @@ static const struct {
 static json_t *describe(const struct patient *patient)
 {
         const struct fs_usage *usage = &patient->usage;
-        json_t *mounted = json_pack("{s:o, s:o, s:s}", "name", reply_printable(patient->name), "path",
-                                    reply_printable(patient->path), "health", provision_health_words[patient->health]);
+        struct provision_mounted mounted = { .name = patient->name,
+                                             .path = patient->path,
+                                             .type = patient->type,
+                                             .condition = condition_of(patient),
+                                             .size_bytes = usage->known ? usage->size_bytes : patient->device_bytes,
+                                             .inodes = usage->known ? usage->files : 0,
+                                             .inodes_free = usage->files_free };
 
-        if (patient->type[0] != '\0')
-                (void)json_object_set_new(mounted, "type", json_string(patient->type));
         for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
-                if (strcmp(types[i].word, patient->type) == 0)
-                        (void)json_object_set_new(mounted, "ownFilesystem", json_boolean(types[i].owned));
-        if (patient->problem[0] != '\0')
-                (void)json_object_set_new(mounted, "problem", reply_printable(patient->problem));
-        if (patient->device_bytes > 0)
-                set_count(mounted, "size", patient->device_bytes);
-        if (!usage->known)
-                return mounted;
-        set_count(mounted, "size", usage->size_bytes);
-        set_count(mounted, "used", usage->size_bytes - usage->free_bytes);
-        set_count(mounted, "free", usage->available_bytes);
-        if (usage->files > 0) {
-                set_count(mounted, "inodes", usage->files);
-                set_count(mounted, "inodesFree", usage->files_free);
-        }
-        return mounted;
+                if (strcmp(types[i].word, patient->type) == 0) {
+                        mounted.known = true;
+                        mounted.owned = types[i].owned;
+                }
+        return provision_object_mounted(&mounted);
 }
 
 int volume_health_mounted(const struct provision_request *request, json_t **ret_reply, struct error *error)
@@ -352,7 +343,6 @@ int volume_health_mounted(const struct provision_request *request, json_t **ret_
                 find(&patient, HEALTH_UNKNOWN, SILENT);
         else if (r < 0)
                 return r;
-        *ret_reply = json_pack("{s:s, s:[], s:[], s:[], s:o}", "status", "Success", "pools", "disks", "volumes",
-                               "mounted", describe(&patient));
+        *ret_reply = provision_object_done(PROVISION_LIST, &(struct provision_done){ .mounted = describe(&patient) });
         return 0;
 }

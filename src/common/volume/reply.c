@@ -86,7 +86,6 @@ int volume_reply_failure(const struct volume_request *request, const struct erro
         bool told = error->reason[0] != '\0' ? strstr(error->reason, error->subject) != NULL
                                              : strcmp(volume, error->subject) == 0;
         size_t length;
-        json_t *reply;
 
         if (strcmp(error->operation, OPERATION_NOT_SUPPORTED) == 0)
                 return not_supported();
@@ -104,10 +103,8 @@ int volume_reply_failure(const struct volume_request *request, const struct erro
                 (void)snprintf(message + length, sizeof message - length, "%s%s%s [id %s]", hint != NULL ? " (" : "",
                                hint != NULL ? hint : "", hint != NULL ? ")" : "", log_id());
         log_say("failed: %s (%s: %s)", message, error->operation, strerrorname_np(error->errnum) ?: "no name");
-        reply = json_pack("{s:s, s:o}", "status", "Failure", "message", reply_printable(message));
-        if (request->tells_errno) /* kubelet knows no such field */
-                (void)json_object_set_new(reply, "error", failure_detail(error, hint));
-        return say(reply);
+        /* kubelet knows no field "error" */
+        return say(failure_object(message, request->tells_errno ? error : NULL, hint));
 }
 
 /* ---- what the driver's verbs take and reply, for --help and --schema */
