@@ -117,7 +117,7 @@ static bool is_to_be_made(const struct config *config, const struct pool *pool)
 {
         size_t length = strlen(config->state_dir);
 
-        return strcmp(pool->name, POOL_DEFAULT) == 0 && pool->kind == &pool_loop &&
+        return strcmp(pool->name, POOL_DEFAULT) == 0 && pool->kind->has_images &&
                strncmp(pool->path, config->state_dir, length) == 0 && access(pool->path, F_OK) < 0 && errno == ENOENT;
 }
 

@@ -104,6 +104,14 @@ bool pool_kind_is_torn(const struct provision_record *record)
         return false;
 }
 
+bool pool_kind_has_images(const char *type)
+{
+        for (size_t i = 0; pool_kinds[i] != NULL; i++)
+                if (strcmp(pool_kinds[i]->type, type) == 0)
+                        return pool_kinds[i]->has_images;
+        return false;
+}
+
 const char *pool_file(const struct pool *pool, const char *path)
 {
         size_t length = strlen(pool->path);

@@ -108,6 +108,7 @@ struct pool_kind {
         /* its volumes are directories: they have no device, no filesystem of their own, and are not overwritten. What
          * they hold is removed by erase(), always */
         bool no_device;
+        bool has_images; /* its volumes are files of its directory (pool_open()), of which sums are kept (pool/pool_sums.h) */
         bool remote;   /* look() asks a server; each() tells of what records say */
         bool unmarked; /* one cannot see whether flexgraft made it: item.ours is always true */
         /* where the pool is, the same for two pools of one location, whatever their names; POOL_LOCATION_SIZE bytes */
@@ -210,6 +211,9 @@ POOL_MODES(POOL_KIND_DECLARATION, ;)
 
 /* pool_kinds - all of them; NULL ends it. The first of a type is the one without a mode. */
 extern const struct pool_kind *const pool_kinds[];
+
+/* pool_kind_has_images() - whether volumes of a record's pool_type are files of their pool's directory. */
+bool pool_kind_has_images(const char *type);
 
 /* pool_kind_hint() - what to do about a failure: from a row, each of which names operations of its own; else for all. */
 const char *pool_kind_hint(const struct error *error);

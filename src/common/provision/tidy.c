@@ -38,7 +38,7 @@ static int image_pool(const struct tidying *tidying, const char *name)
 
         if (known != NULL)
                 return (int)json_integer_value(known);
-        if (pool_find(config, name, &pool, &ignored) == 0 && pool.kind == &pool_loop) {
+        if (pool_find(config, name, &pool, &ignored) == 0 && pool.kind->has_images) {
                 pool.only_read = true;
                 if (pool_check_answers(config, &pool, &ignored) == 0)
                         fd = pool_open(config, &pool, &ignored);
@@ -61,7 +61,7 @@ static void close_pools(json_t *pools)
 /* 0: there is none, or it cannot be looked at. Logical volumes are not asked for: lvm would have to be run each time. */
 static uint64_t image_bytes(const struct tidying *tidying, const struct provision_record *record)
 {
-        int pool_fd = strcmp(record->pool_type, pool_loop.type) == 0 ? image_pool(tidying, record->pool) : -EBADF;
+        int pool_fd = pool_kind_has_images(record->pool_type) ? image_pool(tidying, record->pool) : -EBADF;
         struct stat st;
 
         return pool_fd >= 0 && fstatat(pool_fd, record->id, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode)
@@ -163,7 +163,7 @@ static int count_pool(const struct pool *pool, void *argument, struct error *err
         cleanup_close int pool_fd = -EBADF;
         struct pool_use ignored;
 
-        if (pool->kind != &pool_loop || pool_check_answers(counting->config, pool, error) < 0 ||
+        if (pool->kind == NULL || !pool->kind->has_images || pool_check_answers(counting->config, pool, error) < 0 ||
             (pool_fd = pool_open(counting->config, pool, error)) < 0)
                 return 0;
         pool_sums_keep(pool_fd, counting->kept);

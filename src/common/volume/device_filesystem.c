@@ -16,6 +16,7 @@
 #include "process/log.h"
 #include "provision/disk_uses.h"
 #include "state/uses.h"
+#include "volume/kinds.h"
 #include "volume/provisioned.h"
 #include "volume/same.h"
 #include "volume/used.h"
@@ -38,7 +39,7 @@ static int format(struct volume_call *call, const struct block_device *device, c
         if (call->request->read_only)
                 return fail_because(error, EROFS, "make filesystem", device->path,
                                     "the device is blank; a read-only volume is not formatted");
-        if ((r = volume_request_flag(call->request, "preallocate", &preallocate, error)) < 0)
+        if ((r = volume_kind_flag(call->request, call->kind->allocates, &preallocate, error)) < 0)
                 return r;
         if ((r = call->kind->identify(call, call->record.formatting, error)) < 0 ||
             (r = volume_call_save(call, durability(call), error)) < 0)

@@ -38,10 +38,8 @@ static unsigned runs_of(const struct volume_kind *kind, enum verb verb)
         bool of_mount = verb == VERB_MOUNT || verb == VERB_UNMOUNT;
         unsigned runs = kind->has_device != of_mount ? kind->runs : 0;
 
-        /* pools of persistent memory limit how far a volume can grow */
-        if ((verb == VERB_EXPANDVOLUME || verb == VERB_EXPANDFS) && kind->pool_types != NULL &&
-            text_among("pmem", kind->pool_types))
-                runs |= VOLUME_RUNS_PMEM;
+        if (verb == VERB_EXPANDVOLUME || verb == VERB_EXPANDFS)
+                runs |= kind->grow_runs;
         return runs;
 }
 

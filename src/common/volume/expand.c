@@ -7,6 +7,7 @@
 #include "block/filesystem.h"
 #include "provision/provision.h"
 #include "volume/choose.h"
+#include "volume/kinds.h"
 #include "volume/mount_dir.h"
 #include "volume/pod_device.h"
 #include "volume/provisioned.h"
@@ -42,7 +43,7 @@ static void look_up(const struct volume_call *call, bool *ret_provisioned, bool 
 static int grow_provisioned(struct volume_call *call, struct error *error)
 {
         struct provision_growth growth = { .size_bytes = call->request->new_size_bytes };
-        int r = volume_request_flag(call->request, "preallocate", &growth.preallocate, error);
+        int r = volume_kind_flag(call->request, call->kind->allocates, &growth.preallocate, error);
 
         return r < 0 ? r : provision_grow(&call->config, call->request->name, &growth, grow, call, error);
 }

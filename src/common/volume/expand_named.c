@@ -8,12 +8,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/fd.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "block/filesystem.h"
-#include "block/loop.h"
 #include "pool/record.h"
 #include "process/log.h"
 #include "provision/provision.h"
@@ -21,14 +19,10 @@
 #include "volume/choose.h"
 #include "volume/device_filesystem.h"
 #include "volume/kinds.h"
-#include "volume/loop_image.h"
 #include "volume/mount_dir.h"
 #include "volume/pod_device.h"
 #include "volume/provisioned.h"
 #include "volume/used.h"
-
-#define ENDING_TRIES 100
-#define ENDING_WAIT_MS 20
 
 static uint64_t limit_bytes; /* of the request */
 static uint64_t size_before;
@@ -103,74 +97,6 @@ static int grow_on(struct volume_call *call, const struct block_device *device, 
         return filesystem_grow_mounted(device, grown_type, dir_fd, error);
 }
 
-struct search {
-        const struct stat *image;
-        struct loop_device found;
-};
-
-static int match(const struct loop_device *device, void *argument, struct error *error)
-{
-        struct search *search = argument;
-
-        (void)error;
-        if (!loop_device_is_over(device, search->image))
-                return 0;
-        search->found = *device;
-        return 1;
-}
-
-/* What a call that was killed has held ends a moment later. */
-static int check_free(const struct loop_image *image, struct error *error)
-{
-        struct search search = { .image = &image->st };
-        int r = 0;
-
-        for (int i = 0; i < ENDING_TRIES && (r = loop_device_each_over(image->fd, match, &search, error)) == 1; i++) {
-                if (!search.found.ending)
-                        break;
-                clock_pause_ms(ENDING_WAIT_MS);
-        }
-        if (r <= 0)
-                return r;
-        return fail_because(error, EBUSY, "attach loop device", image->path,
-                            "the image %s is already in use by %s%s%s; detach that first", image->path,
-                            search.found.path, search.found.tag[0] != '\0' ? ": " : "", search.found.tag);
-}
-
-/*
- * The image of a loop volume that is not attached, on a loop device for the length of this call, with the volume's lock. The
- * record in memory then names the device; none is written, since the device ends with the descriptor, however this process
- * ends.
- *
- * Returns: a descriptor of the device, owned by the caller. Errors: EBUSY the image has another loop device.
- */
-static int loop_held_attach(struct volume_call *call, struct error *error)
-{
-        cleanup_loop_image struct loop_image image = LOOP_IMAGE_NONE;
-        const struct loop_form form = { .ends = true };
-        cleanup_close int fd = -EBADF;
-        struct loop_device device;
-        char tag[LOOP_TAG_SIZE];
-        int r;
-
-        if ((r = loop_image_locate_own(call, &image, error)) < 0 || (r = loop_image_look(&image, error)) < 0)
-                return r;
-        if (image.read_only)
-                return fail_because(error, EROFS, OPERATION_OPEN_IMAGE, image.path, "the image %s cannot be written",
-                                    image.path);
-        if ((r = check_free(&image, error)) < 0 || (r = loop_image_watch(call, &image, error)) < 0)
-                return r;
-        loop_device_tag(call->config.state_dir, call->driver, volume_record_key(call->request->name),
-                        call->request->name, tag);
-        fd = loop_device_attach(image.fd, image.path, tag, &form, &device, error);
-        if (fd < 0)
-                return fd;
-        (void)text_copy(call->record.device, sizeof call->record.device, device.path);
-        (void)text_copy(call->record.source, sizeof call->record.source, image.path);
-        call->record.device_number = device.number;
-        return fd_take(&fd);
-}
-
 /* Attached for the length of this call. Where that needs a record, volume-reconcile detaches what a killed call left. */
 static int grow_unattached(struct volume_call *call, struct error *error)
 {
@@ -179,8 +105,8 @@ static int grow_unattached(struct volume_call *call, struct error *error)
         struct error ignored;
         int r;
 
-        if (call->kind == &kind_loop) {
-                held_fd = loop_held_attach(call, error);
+        if (call->kind->attach_held != NULL) {
+                held_fd = call->kind->attach_held(call, error);
                 if (held_fd < 0)
                         return held_fd;
                 volume_call_device(call, &device);
@@ -239,7 +165,7 @@ static int expand(struct volume_call *call, struct error *error)
         block = strcmp(made.target_type, "block") == 0;
         size_before = made.size_bytes;
         if ((r = choose(call, &made, error)) < 0 ||
-            (r = volume_request_flag(request, "preallocate", &growth.preallocate, error)) < 0)
+            (r = volume_kind_flag(request, call->kind->allocates, &growth.preallocate, error)) < 0)
                 return r;
         if (call->recorded && !block && (r = volume_check_no_raw(call, "grow volume", error)) < 0)
                 return r;

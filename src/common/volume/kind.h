@@ -30,7 +30,11 @@ struct volume_option {
         const char *fallback; /* what holds without it; NULL: nothing */
         const char *help;     /* one line */
         enum volume_option_type type;
-        bool locates; /* it says which volume of a pool is meant; without it the volume's name does */
+        bool locates;  /* it says which volume of a pool is meant; without it the volume's name does */
+        bool profiled; /* a profile says it: it is for a volume without one */
+        /* a parameter of volume-create, too: without it a volume is as its record says */
+        bool kept;
+        const char *made_with; /* kept: what volume-create does where the record does not say it; NULL: nothing */
 };
 
 /* Programs that run for a volume, each by a helper process that is started before privileges are dropped. */
@@ -55,6 +59,7 @@ struct volume_kind {
         const char *const *pool_types;
         const struct hint *hints; /* what to do about failures of this kind alone; NULL: nothing */
         unsigned runs; /* VOLUME_RUNS_*: what attach, detach and expand, or mount and unmount without a device, run */
+        unsigned grow_runs; /* what expand runs besides: a pool of such volumes asks it how far they can grow */
 
         need_set needs;      /* what the node must have for it, as host-check says */
         bool needs_policy;   /* policy.json must allow it: without a word there it is forbidden */
@@ -63,6 +68,15 @@ struct volume_kind {
         bool direct;         /* a filesystem that supports DAX is mounted with it */
         bool activates_early; /* attach activates the device before the record names it */
         bool tagged;          /* the kernel knows whose the device is: it is found without a record */
+        bool has_image;       /* the device is over a file, the record's source, which can keep an attribute */
+        bool makes_volumes; /* attach makes the volume where there is none, with the record of a volume of volume-create */
+        /* a snapshot is taken of what is below the device: its filesystem is frozen for it. Others' own tools freeze */
+        bool freezes;
+        const char *id_suffix; /* what follows the volume's name in its id in a pool; NULL: nothing */
+        /* boolean options; NULL: there is none: the one that gives the device all its blocks at once, and the one that
+         * brings the mounts below the directory along */
+        const char *allocates;
+        const char *recurses;
 
         /* where in its image, which a virtual machine maps, the device begins; NULL: there is no machine, and it is at the
          * beginning */
@@ -83,6 +97,10 @@ struct volume_kind {
         int (*predict)(struct volume_call *call, struct error *error);
         /* ensure that the device is at least this large; gives its size */
         int (*grow)(struct volume_call *call, uint64_t size_bytes, uint64_t *ret_size_bytes, struct error *error);
+
+        /* attach() for the length of this call, without a record, which needs no detach(); a descriptor of the device,
+         * owned by the caller; NULL: attach() and detach() do */
+        int (*attach_held)(struct volume_call *call, struct error *error);
 
         /* without a device: its directory on the node, which no call deletes before this one ends; its fd (O_PATH),
          * owned by the caller; NULL: it has none */

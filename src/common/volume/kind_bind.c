@@ -10,6 +10,8 @@
 #include "volume/call.h"
 #include "volume/kind.h"
 
+#define RECURSIVE "recursive" /* the option */
+
 static int make(struct volume_call *call, struct error *error)
 {
         const struct volume_request *request = call->request;
@@ -22,7 +24,7 @@ static int make(struct volume_call *call, struct error *error)
 
         if ((r = volume_request_option(request, "source", &source, error)) < 0 ||
             (source == NULL && (r = volume_request_option(request, "path", &source, error)) < 0) ||
-            (r = volume_request_flag(request, "recursive", &recursive, error)) < 0)
+            (r = volume_request_flag(request, RECURSIVE, &recursive, error)) < 0)
                 return r;
         if (source == NULL || source[0] != '/')
                 return fail_because(error, EINVAL, OPERATION_OPEN_SOURCE, request->name,
@@ -45,12 +47,12 @@ static int make(struct volume_call *call, struct error *error)
 static const struct volume_option options[] = {
         { .key = "source", .help = "directory of the node, an absolute path" },
         { .key = "path", .help = "the same as \"source\"" },
-        { .key = "recursive",
+        { .key = RECURSIVE,
           .type = VOLUME_OPTION_BOOLEAN,
           .fallback = "false",
           .help = "true: with the mounts below it" },
         {},
 };
 
-const struct volume_kind kind_bind = { VOLUME_KIND(bind), .options = options, .needs_policy = true,
-                                       .any_filesystem = true, .make = make };
+const struct volume_kind kind_bind = { VOLUME_KIND(bind),     .options = options,     .needs_policy = true,
+                                       .recurses = RECURSIVE, .any_filesystem = true, .make = make };

@@ -235,7 +235,8 @@ static const struct volume_option options[] = {
         { .key = "kataContainers",
           .type = VOLUME_OPTION_BOOLEAN,
           .fallback = "false",
-          .help = "true: the volume is for containers in virtual machines" },
+          .help = "true: the volume is for containers in virtual machines",
+          .kept = true },
         {},
 };
 

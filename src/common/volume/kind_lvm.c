@@ -320,7 +320,7 @@ static const struct volume_option options[] = {
         { .key = "size", .help = "what the logical volume has at least", .type = VOLUME_OPTION_SIZE },
         { .key = "pool", .help = "pool of type lvm, in place of \"volumegroup\"" },
         { .key = "profile", .help = "profile that volume-create made the volume with" },
-        { .key = "usage", .help = "on persistent memory: FileIO mounts it without DAX" },
+        { .key = "usage", .help = "on persistent memory: FileIO mounts it without DAX", .kept = true },
         {},
 };
 
@@ -334,6 +334,7 @@ const struct volume_kind kind_lvm = { VOLUME_KIND(lvm),
                                       .guess = guess,
                                       .pool_types = pool_types,
                                       .runs = VOLUME_RUNS_LVM,
+                                      .grow_runs = VOLUME_RUNS_PMEM,
                                       .direct = true,
                                       .activates_early = true,
                                       .attach = attach,

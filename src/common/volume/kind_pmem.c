@@ -199,7 +199,7 @@ static const struct volume_option options[] = {
           .help = "name of the namespace or logical volume",
           .locates = true },
         { .key = "profile", .help = "profile that volume-create made the volume with" },
-        { .key = "usage", .help = "FileIO mounts it without DAX" },
+        { .key = "usage", .help = "FileIO mounts it without DAX", .kept = true },
         {},
 };
 

@@ -147,6 +147,12 @@ int volume_kind_wrapper(const struct volume_request *request, const struct volum
         return 0;
 }
 
+int volume_kind_flag(const struct volume_request *request, const char *key, bool *ret_set, struct error *error)
+{
+        *ret_set = false;
+        return key != NULL ? volume_request_flag(request, key, ret_set, error) : 0;
+}
+
 static const struct volume_option *find_option(const struct volume_kind *kind, const char *key)
 {
         for (const struct volume_option *option = kind->options; option != NULL && option->key != NULL; option++)

@@ -54,6 +54,12 @@ int volume_kind_wrapper(const struct volume_request *request, const struct volum
 int volume_kind_check_options(const struct volume_request *request, const struct volume_kind *kind,
                               struct error *error);
 
+/*
+ * volume_kind_flag() - what the request says for a boolean option that a row names, as kind->allocates. key: NULL: there is
+ * no such option, which is false. Errors: EINVAL it is no boolean.
+ */
+int volume_kind_flag(const struct volume_request *request, const char *key, bool *ret_set, struct error *error);
+
 /* volume_option_find() - an option of this key, of any kind, but not of all (volume/request.h); NULL for none. */
 const struct volume_option *volume_option_find(const char *key);
 

@@ -130,7 +130,7 @@ static int describe(const struct volume_call *call, const struct loop_image *ima
                     struct provision_image *ret_image, struct error *error)
 {
         bool preallocate;
-        int r = volume_request_flag(call->request, "preallocate", &preallocate, error);
+        int r = volume_request_flag(call->request, LOOP_IMAGE_ALLOCATES, &preallocate, error);
 
         if (r < 0)
                 return r;
@@ -216,7 +216,7 @@ static int fill(const struct volume_call *call, const struct loop_image *image, 
                 struct error *error)
 {
         bool preallocate;
-        int r = volume_request_flag(call->request, "preallocate", &preallocate, error);
+        int r = volume_request_flag(call->request, LOOP_IMAGE_ALLOCATES, &preallocate, error);
 
         if (r < 0 || !preallocate)
                 return r;

@@ -13,7 +13,8 @@
 #include "pool/pool.h"
 #include "volume/call.h"
 
-#define LOOP_IMAGE_STEP_BYTES 4096U /* sizes are rounded up to whole pages */
+#define LOOP_IMAGE_STEP_BYTES 4096U        /* sizes are rounded up to whole pages */
+#define LOOP_IMAGE_ALLOCATES "preallocate" /* the option, and the parameter of volume-create */
 
 struct loop_image {
         int pool_fd;
@@ -63,6 +64,15 @@ int loop_image_watch(const struct volume_call *call, const struct loop_image *im
 
 /* loop_image_grow() - make the file larger. Errors: EROFS; those of ftruncate(2). */
 int loop_image_grow(const struct volume_call *call, struct loop_image *image, uint64_t size_bytes, struct error *error);
+
+/*
+ * loop_held_attach() - put the image of a volume that is not attached on a loop device for the length of this call, with the
+ * volume's lock. The record in memory then names the device; none is written, since the device ends with the descriptor,
+ * however this process ends.
+ *
+ * Returns: a descriptor of the device, owned by the caller. Errors: EBUSY the image has another loop device.
+ */
+int loop_held_attach(struct volume_call *call, struct error *error);
 
 /* loop_image_undo() - after a failure: remove what loop_image_open() made. */
 void loop_image_undo(const struct volume_call *call, const struct loop_image *image);

@@ -8,6 +8,7 @@
 #include "base/fd.h"
 #include "daemon/id_mappable.h"
 #include "process/log.h"
+#include "volume/kinds.h"
 #include "volume/pod_users.h"
 
 static bool is_wanted(const struct volume_call *call)
@@ -66,7 +67,7 @@ int volume_mappable_serve(struct volume_call *call, const struct mount_attribute
         if (!call->kind->any_filesystem || !is_wanted(call))
                 return 0;
         if (!recursive)
-                r = volume_request_flag(call->request, "recursive", &recursive, error);
+                r = volume_kind_flag(call->request, call->kind->recurses, &recursive, error);
         if (r < 0)
                 return r;
         r = id_mappable_try(*mount_fd, dir, recursive, error);

@@ -13,16 +13,17 @@
 /* What a profile says itself, or volume-create chooses. */
 static int check_alone(const struct volume_call *call, struct error *error)
 {
-        static const char *const keys[] = { "image", "preallocate" };
         const char *text;
         int r;
 
-        for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-                if ((r = volume_request_option(call->request, keys[i], &text, error)) < 0)
+        for (const struct volume_option *option = call->kind->options; option->key != NULL; option++) {
+                if (!option->profiled)
+                        continue;
+                if ((r = volume_request_option(call->request, option->key, &text, error)) < 0)
                         return r;
                 if (text != NULL)
-                        return fail_because(error, EINVAL, "check options", keys[i],
-                                            "\"%s\" is for a volume without a \"profile\"", keys[i]);
+                        return fail_because(error, EINVAL, "check options", option->key,
+                                            "\"%s\" is for a volume without a \"profile\"", option->key);
         }
         return 0;
 }
@@ -84,7 +85,7 @@ int profiled_ensure(struct volume_call *call, struct error *error)
                                     record.profile[0] != '\0' ? "profile " : "no profile", record.profile, profile);
         if (r == 0 && record.lifecycle != PROVISION_CREATING)
                 return 0; /* provisioned_find() refuses one that is being deleted */
-        if (call->kind != &kind_loop)
+        if (!call->kind->makes_volumes)
                 return fail_because(error, ENOENT, "find volume", name,
                                     "there is no volume of profile \"%.128s\" of this name; make it with volume-create",
                                     profile);

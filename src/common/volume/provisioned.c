@@ -24,7 +24,7 @@ static bool is_meant(const struct provision_record *record, const struct volume_
         if (strcmp(record->pool, pool) != 0)
                 return false;
         return !kind->has_device || (strncmp(record->id, record->name, length) == 0 &&
-                                     strcmp(record->id + length, kind == &kind_loop ? POOL_IMAGE_SUFFIX : "") == 0);
+                                     strcmp(record->id + length, kind->id_suffix ?: "") == 0);
 }
 
 static int find(const struct volume_call *call, struct provision_record *ret_record, struct error *error)
@@ -115,21 +115,27 @@ static int keep_flags(struct volume_request *request, const json_t *flags, struc
         return 0;
 }
 
+/* NULL: nothing says it. */
+static const char *kept_value(const struct volume_kind *kind, const struct volume_option *option,
+                              const struct provision_record *record)
+{
+        const char *value = json_string_value(json_object_get(record->parameters, option->key));
+        const bool made =
+                !record->adopted && kind->pool_types != NULL && text_among(record->pool_type, kind->pool_types);
+
+        return value != NULL || !made ? value : option->made_with;
+}
+
 void provisioned_keep_parameters(json_t *options, const struct provision_record *record)
 {
-        const bool allocated = strcmp(record->pool_type, kind_loop.word) == 0 && !record->adopted;
-        const struct {
-                const char *key;
-                const char *fallback; /* what holds for a volume whose record does not say; NULL: nothing */
-        } kept[] = { { "usage", NULL }, { "preallocate", allocated ? "true" : NULL }, { "kataContainers", NULL } };
+        for (size_t i = 0; volume_kinds[i] != NULL; i++)
+                for (const struct volume_option *option = volume_kinds[i]->options;
+                     option != NULL && option->key != NULL; option++) {
+                        const char *value = option->kept ? kept_value(volume_kinds[i], option, record) : NULL;
 
-        for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
-                const char *value =
-                        json_string_value(json_object_get(record->parameters, kept[i].key)) ?: kept[i].fallback;
-
-                if (value != NULL && json_object_get(options, kept[i].key) == NULL)
-                        (void)json_object_set_new(options, kept[i].key, json_string(value));
-        }
+                        if (value != NULL && json_object_get(options, option->key) == NULL)
+                                (void)json_object_set_new(options, option->key, json_string(value));
+                }
 }
 
 int provisioned_keep(struct volume_request *request, const struct provision_record *record, struct error *error)
@@ -182,7 +188,7 @@ static int hold(struct volume_call *call, struct error *error)
 
         if (call->provisioned.dir_fd >= 0) /* it is held already */
                 return 0;
-        r = provision_record_open(call->config.state_dir, /* create= */ call->kind == &kind_loop, &call->provisioned,
+        r = provision_record_open(call->config.state_dir, /* create= */ call->kind->makes_volumes, &call->provisioned,
                                   error);
         if (r == -ENOENT)
                 return 0;
@@ -336,11 +342,11 @@ bool provisioned_is_own(const struct volume_call *call, const struct provision_r
         const char *asked;
         const char *last;
 
-        if (call->kind != &kind_loop)
+        if (!call->kind->has_image)
                 return provisioned_is_by_name(call) && text_among(record->pool_type, call->kind->pool_types) &&
                        volume_request_option(call->request, "pool", &asked, &ignored) == 0 &&
                        is_meant(record, call->kind, asked) && is_attached_lv(call, record);
-        if (strcmp(record->pool_type, kind_loop.word) != 0)
+        if (call->kind->pool_types == NULL || !text_among(record->pool_type, call->kind->pool_types))
                 return false;
         if (call->record.source[0] == '\0')
                 return is_asked(call, record);

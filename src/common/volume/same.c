@@ -43,7 +43,7 @@ static bool is_own_image(const struct volume_call *call)
         const char *image;
         struct error ignored;
 
-        return call->kind == &kind_loop && volume_request_option(call->request, "image", &image, &ignored) == 0 &&
+        return call->kind->has_image && volume_request_option(call->request, "image", &image, &ignored) == 0 &&
                (image == NULL || pool_image_is_of(image, call->request->name));
 }
 
@@ -246,7 +246,7 @@ int volume_claim_csi(struct volume_call *call, struct error *error)
         found = find_made(call, &made, error);
         if (found < 0)
                 return found;
-        if (call->kind == &kind_loop) {
+        if (call->kind->has_image) {
                 if (call->record.source[0] == '\0') /* an image tells once it is attached */
                         return found && keeps(made.namespace, csi) ? save_namespace(call, made.namespace, error) : 0;
                 fd = open_image(call);
@@ -323,7 +323,7 @@ int volume_check_namespace(struct volume_call *call, struct error *error)
                 found = find_made(call, &made, error);
                 if (found < 0)
                         return found;
-                if (is_own_image(call) || (found && call->kind == &kind_loop))
+                if (is_own_image(call) || (found && call->kind->has_image))
                         fd = open_image(call);
                 r = check_lasting(call, fd, found, &made, namespace, error);
         }
@@ -339,7 +339,7 @@ void volume_forget_namespace(struct volume_call *call)
         if (strcmp(call->record.namespace, PROVISION_OF_CSI) == 0)
                 return;
         call->record.namespace[0] = '\0';
-        if (call->kind != &kind_loop)
+        if (!call->kind->has_image)
                 return;
         fd = open_image(call);
         if (fd >= 0 && read_kept(fd, owner) >= 0 && strcmp(owner, PROVISION_OF_CSI) != 0)

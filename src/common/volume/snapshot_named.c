@@ -16,6 +16,7 @@
 #include "provision/provision.h"
 #include "volume/choose.h"
 #include "volume/device_filesystem.h"
+#include "volume/kinds.h"
 #include "volume/mount_dir.h"
 #include "volume/pod_device.h"
 #include "volume/used.h"
@@ -123,6 +124,13 @@ static int look(struct still *still, const struct provision_record *made, struct
         return r == -ENODATA ? 0 : r;
 }
 
+static bool freezes(const struct provision_record *made)
+{
+        const struct volume_kind *kind = volume_kind_find(made->pool_type);
+
+        return kind != NULL && kind->freezes;
+}
+
 static int thaw(struct still *still, struct error *error)
 {
         cleanup_provision_record struct provision_record made = {};
@@ -138,7 +146,7 @@ static int thaw(struct still *still, struct error *error)
                 r = provision_record_find(call->config.state_dir, name, &made, error);
         }
         /* other pools' own tools freeze, and what they left is resumed where the snapshot is deleted */
-        if (r == 0 && strcmp(made.pool_type, kind_loop.word) != 0)
+        if (r == 0 && !freezes(&made))
                 return 0;
         if (r == 0 && (r = look(still, &made, error)) == 0)
                 r = end_killed(still, error);
@@ -179,7 +187,7 @@ static int run(struct volume_call *call, struct error *error)
                 return r;
         r = provision_record_find(call->config.state_dir, asked->name, &made, error);
         /* pools without snapshots are refused by provision_snapshot() */
-        if (r == 0 && asked->snapshot != NULL && strcmp(made.pool_type, kind_loop.word) == 0)
+        if (r == 0 && asked->snapshot != NULL && freezes(&made))
                 r = look(still, &made, error);
         if (r < 0 && r != -ENOENT)
                 return r;
