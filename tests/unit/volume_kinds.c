@@ -15,26 +15,27 @@ static void parse(const char *json, struct volume_request *request)
 
 static const char *requested(const char *json, const char *driver, struct error *error)
 {
-        const struct volume_kind *kind = NULL;
+        struct volume_signs signs;
         struct volume_request request;
         int r;
 
         *error = (struct error){};
         parse(json, &request);
-        r = volume_kind_requested(&request, volume_kind_of_driver(driver), &kind, error);
+        r = volume_kind_read(&request, volume_kind_of_driver(driver), &signs, error);
         volume_request_release(&request);
-        return r < 0 ? "refused" : kind == NULL ? "none" : kind->word;
+        return r < 0 ? "refused" : signs.requested == NULL ? "none" : signs.requested->word;
 }
 
 static const char *guessed(const char *json)
 {
-        const struct volume_kind *kind;
+        struct volume_signs signs;
         struct volume_request request;
+        struct error error;
 
         parse(json, &request);
-        kind = volume_kind_guess(&request);
+        assert_int_equal(volume_kind_read(&request, /* of_driver= */ NULL, &signs, &error), 0);
         volume_request_release(&request);
-        return kind == NULL ? "none" : kind->word;
+        return signs.guessed == NULL ? "none" : signs.guessed->word;
 }
 
 static void every_row_is_whole(void **state)
@@ -118,6 +119,44 @@ static void options_imply_a_kind(void **state)
         assert_string_equal(guessed("{\"name\": \"a\", \"source\": \"/x\"}"), "none");
 }
 
+static void what_shows_the_kind_counts_in_one_order(void **state)
+{
+        struct volume_signs signs = { .requested = &kind_lvm,
+                                      .of_record = "block",
+                                      .of_driver = &kind_bind,
+                                      .state_dir = "/nonexistent",
+                                      .name = "a",
+                                      .guessed = &kind_nfs };
+
+        (void)state;
+        assert_ptr_equal(volume_kind_choose(&signs), &kind_lvm);
+        signs.requested = NULL;
+        assert_ptr_equal(volume_kind_choose(&signs), &kind_block);
+        signs.of_record = "floppy";
+        assert_ptr_equal(volume_kind_choose(&signs), &kind_bind);
+        signs.of_record = NULL;
+        assert_ptr_equal(volume_kind_choose(&signs), &kind_bind);
+        signs.of_driver = NULL;
+        assert_ptr_equal(volume_kind_choose(&signs), &kind_nfs);
+        signs.guessed = NULL;
+        assert_null(volume_kind_choose(&signs));
+}
+
+static void a_type_that_is_refused_leaves_what_else_shows(void **state)
+{
+        struct volume_request request;
+        struct volume_signs signs;
+        struct error error = {};
+
+        (void)state;
+        parse("{\"name\": \"a\", \"type\": \"floppy\", \"size\": 1}", &request);
+        assert_refused(volume_kind_read(&request, &kind_block, &signs, &error), EINVAL, error, "floppy");
+        assert_null(signs.requested);
+        assert_ptr_equal(signs.of_driver, &kind_block);
+        assert_ptr_equal(signs.guessed, &kind_loop);
+        volume_request_release(&request);
+}
+
 static void kata_wraps_kinds_with_a_device(void **state)
 {
         const struct volume_kind *wrapper;
@@ -173,6 +212,20 @@ static void a_hint_is_one_of_the_kind_of_a_pool_or_of_all(void **state)
         }
 }
 
+static void a_hint_is_none_of_a_kind_that_the_driver_does_not_have(void **state)
+{
+        struct error error = { .operation = OPERATION_FIND_DEVICE, .errnum = ENOENT };
+        struct volume_request request;
+
+        (void)state;
+        parse("{\"name\": \"a\"}", &request);
+        (void)snprintf(request.driver, sizeof request.driver, "flexgraft~block");
+        assert_non_null(volume_kind_hint(&request, &error));
+        (void)snprintf(request.driver, sizeof request.driver, "flexgraft~tmpfs");
+        assert_null(volume_kind_hint(&request, &error));
+        volume_request_release(&request);
+}
+
 static void numbers_and_booleans_are_texts(void **state)
 {
         static const char *const expected[][2] = {
@@ -201,8 +254,11 @@ int main(void)
                 cmocka_unit_test(a_type_that_is_none_is_refused_with_the_list),
                 cmocka_unit_test(only_a_volume_of_a_pool_is_ephemeral),
                 cmocka_unit_test(options_imply_a_kind),
+                cmocka_unit_test(what_shows_the_kind_counts_in_one_order),
+                cmocka_unit_test(a_type_that_is_refused_leaves_what_else_shows),
                 cmocka_unit_test(kata_wraps_kinds_with_a_device),
                 cmocka_unit_test(a_hint_is_one_of_the_kind_of_a_pool_or_of_all),
+                cmocka_unit_test(a_hint_is_none_of_a_kind_that_the_driver_does_not_have),
                 cmocka_unit_test(numbers_and_booleans_are_texts),
         };
 

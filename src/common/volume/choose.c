@@ -16,18 +16,16 @@ static bool is_only_unfinished(const struct volume_call *call)
 
 int volume_choose_kind(struct volume_call *call, struct error *error)
 {
-        const struct volume_kind *of_driver = volume_kind_of_driver(call->driver);
         const struct volume_kind *of_record = call->recorded ? volume_kind_find(call->record.kind) : NULL;
         const struct volume_kind *kind;
-        int r = volume_kind_requested(call->request, of_driver, &kind, error);
+        struct volume_signs signs;
+        int r = volume_kind_read(call->request, volume_kind_of_driver(call->driver), &signs, error);
 
         if (r < 0)
                 return r;
-        if (kind == NULL)
-                kind = volume_kind_known(call->config.state_dir, call->recorded ? call->record.kind : NULL, of_driver,
-                                         call->request->name);
-        if (kind == NULL)
-                kind = volume_kind_guess(call->request);
+        signs.of_record = call->recorded ? call->record.kind : NULL;
+        signs.state_dir = call->config.state_dir;
+        kind = volume_kind_choose(&signs);
         if (kind == NULL)
                 return fail_because(error, EINVAL, "find kind", call->request->name,
                                     "the volume has no \"type\"; set one of " VOLUME_TYPE_LIST);

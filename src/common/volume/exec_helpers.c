@@ -24,9 +24,10 @@ struct command_line {
         char **argv;
         const struct volume_kind *of_driver;
         char driver[VOLUME_DRIVER_MAX];
-        struct asked {
-                bool named;                 /* the options leave it to the volume's name */
-                char name[VOLUME_NAME_MAX]; /* written without privileges */
+        struct asked {              /* written without privileges */
+                unsigned requested; /* a kind's place in volume_kinds, from 1; 0: none */
+                unsigned guessed;   /* likewise */
+                char name[VOLUME_NAME_MAX];
         } * asked;
 };
 
@@ -52,22 +53,38 @@ static unsigned runs_of_any(enum verb verb)
         return runs;
 }
 
-/* In the process without privileges. A request that is refused here the verb refuses, too, with the reason. */
+static unsigned place_of(const struct volume_kind *kind)
+{
+        unsigned place = 0;
+
+        while (kind != NULL && volume_kinds[place++] != kind)
+                ;
+        return place;
+}
+
+static const struct volume_kind *kind_at(unsigned place)
+{
+        unsigned count = 0;
+
+        while (volume_kinds[count] != NULL)
+                count++;
+        return place > 0 && place <= count ? volume_kinds[place - 1] : NULL;
+}
+
+/* In the process without privileges. Returns 0 for a request that the verb refuses, too, with the reason. */
 static unsigned ask_options(void *argument)
 {
         static struct volume_request request;
         const struct command_line *words = argument;
-        const struct volume_kind *kind;
+        struct volume_signs signs;
         struct error ignored;
 
         if (volume_request_parse(&request, words->verb, words->argc, words->argv, &ignored) < 0 ||
-            volume_kind_requested(&request, words->of_driver, &kind, &ignored) < 0)
+            volume_kind_read(&request, words->of_driver, &signs, &ignored) < 0)
                 return 0;
-        if (kind == NULL) {
-                words->asked->named = text_copy(words->asked->name, sizeof words->asked->name, request.name);
-                kind = volume_kind_guess(&request);
-        }
-        return kind != NULL ? runs_of(kind, words->verb) : runs_of_any(words->verb);
+        words->asked->requested = place_of(signs.requested);
+        words->asked->guessed = place_of(signs.guessed);
+        return text_copy(words->asked->name, sizeof words->asked->name, request.name);
 }
 
 static bool reads_stdin(const struct command_line *words)
@@ -127,24 +144,32 @@ static bool clearly_none(const struct command_line *words)
         return typed;
 }
 
-/* What is known of the volume's name; guessed: what the options would say without it. */
-static unsigned of_name(const struct command_line *words, unsigned guessed)
+/* The kind that the verb will choose. */
+static unsigned of_signs(const struct command_line *words)
 {
         cleanup_volume_record struct volume_record record = {};
         const struct volume_kind *kind;
         char name[VOLUME_NAME_MAX];
+        struct volume_signs signs = { .requested = kind_at(words->asked->requested),
+                                      .of_driver = words->of_driver,
+                                      .name = name,
+                                      .guessed = kind_at(words->asked->guessed) };
         struct config config;
         struct error ignored; /* the verb meets it again */
         int r;
 
-        (void)snprintf(name, sizeof name, "%.*s", (int)sizeof name - 1, words->asked->name);
-        if (config_load(&config, &ignored) < 0)
-                return 0;
-        r = volume_record_peek(config.state_dir, name, words->driver, &record, &ignored);
-        if (r < 0 && r != -ENOENT)
-                return runs_of_any(words->verb);
-        kind = volume_kind_known(config.state_dir, r == 0 ? record.kind : NULL, words->of_driver, name);
-        return kind != NULL ? runs_of(kind, words->verb) : guessed;
+        if (signs.requested == NULL) { /* only then records count */
+                (void)snprintf(name, sizeof name, "%.*s", (int)sizeof name - 1, words->asked->name);
+                if (config_load(&config, &ignored) < 0)
+                        return 0;
+                r = volume_record_peek(config.state_dir, name, words->driver, &record, &ignored);
+                if (r < 0 && r != -ENOENT)
+                        return runs_of_any(words->verb);
+                signs.of_record = r == 0 ? record.kind : NULL;
+                signs.state_dir = config.state_dir;
+        }
+        kind = volume_kind_choose(&signs);
+        return kind != NULL ? runs_of(kind, words->verb) : runs_of_any(words->verb);
 }
 
 static unsigned of_options(struct command_line *words)
@@ -162,7 +187,7 @@ static unsigned of_options(struct command_line *words)
         answer = words->asked == NULL ? -1 : unprivileged_ask(ask_options, words);
         if (answer < 0)
                 return runs_of_any(words->verb);
-        return words->asked->named ? of_name(words, (unsigned)answer) : (unsigned)answer;
+        return answer == 0 ? 0 : of_signs(words);
 }
 
 /* detach gets a name alone. */

@@ -78,7 +78,7 @@ static int apply_flags(const struct volume_request *request, const struct volume
         return 0;
 }
 
-int volume_kind_requested(const struct volume_request *request, const struct volume_kind *of_driver,
+static int read_requested(const struct volume_request *request, const struct volume_kind *of_driver,
                           const struct volume_kind **ret_kind, struct error *error)
 {
         const char *word;
@@ -96,7 +96,7 @@ int volume_kind_requested(const struct volume_request *request, const struct vol
         return apply_flags(request, of_driver, ret_kind, error);
 }
 
-const struct volume_kind *volume_kind_guess(const struct volume_request *request)
+static const struct volume_kind *guess(const struct volume_request *request)
 {
         for (size_t i = 0; volume_kinds[i] != NULL; i++)
                 if (volume_kinds[i]->guess != NULL && volume_kinds[i]->guess(request))
@@ -117,12 +117,30 @@ static const struct volume_kind *kind_of_provisioned(const char *state_dir, cons
         return kind != NULL && kind->pool_types != NULL ? kind : NULL;
 }
 
-const struct volume_kind *volume_kind_known(const char *state_dir, const char *of_record,
-                                            const struct volume_kind *of_driver, const char *name)
+const struct volume_kind *volume_kind_choose(const struct volume_signs *signs)
 {
-        const struct volume_kind *kind = of_record != NULL ? volume_kind_find(of_record) : NULL;
+        const struct volume_kind *kind = signs->requested;
 
-        return kind != NULL ? kind : of_driver != NULL ? of_driver : kind_of_provisioned(state_dir, name);
+        if (kind == NULL && signs->of_record != NULL)
+                kind = volume_kind_find(signs->of_record);
+        if (kind == NULL)
+                kind = signs->of_driver;
+        if (kind == NULL && signs->state_dir != NULL)
+                kind = kind_of_provisioned(signs->state_dir, signs->name);
+        return kind != NULL ? kind : signs->guessed;
+}
+
+int volume_kind_read(const struct volume_request *request, const struct volume_kind *of_driver,
+                     struct volume_signs *ret_signs, struct error *error)
+{
+        const struct volume_kind *requested = NULL;
+        int r = read_requested(request, of_driver, &requested, error);
+
+        *ret_signs = (struct volume_signs){ .requested = r == 0 ? requested : NULL,
+                                            .of_driver = of_driver,
+                                            .name = request->name,
+                                            .guessed = guess(request) };
+        return r;
 }
 
 int volume_kind_wrapper(const struct volume_request *request, const struct volume_kind *kind,
@@ -227,12 +245,11 @@ int volume_kind_check_options(const struct volume_request *request, const struct
 const char *volume_kind_hint(const struct volume_request *request, const struct error *error)
 {
         const struct volume_kind *kind;
-        struct error ignored; /* then the kind is not known */
+        struct volume_signs signs;
+        struct error ignored; /* then the request does not say it */
 
-        if (volume_kind_requested(request, /* of_driver= */ NULL, &kind, &ignored) < 0)
-                kind = NULL;
-        if (kind == NULL)
-                kind = volume_kind_guess(request);
+        (void)volume_kind_read(request, volume_kind_of_driver(request->driver), &signs, &ignored);
+        kind = volume_kind_choose(&signs);
         for (size_t i = 0; volume_kinds[i] != NULL; i++) {
                 const char *hint = kind == NULL || kind == volume_kinds[i]
                                            ? failure_hint_among(volume_kinds[i]->hints, error)

@@ -20,23 +20,27 @@ const struct volume_kind *volume_kind_find(const char *word);
 /* volume_kind_of_driver() - the kind that a driver's name, VENDOR~KIND, restricts it to; NULL for none. */
 const struct volume_kind *volume_kind_of_driver(const char *driver);
 
+/* What shows of which kind a volume is, in the order in which it counts. NULL: that shows nothing. */
+struct volume_signs {
+        const struct volume_kind *requested; /* by the options "type" and "ephemeral" */
+        const char *of_record;               /* the word in its record */
+        const struct volume_kind *of_driver; /* by the driver's name */
+        const char *state_dir;               /* of the records of volume-create, which may have made one of this name */
+        const char *name;                    /* with state_dir */
+        const struct volume_kind *guessed;   /* by the other options */
+};
+
+/* volume_kind_choose() - the kind of a volume. NULL: nothing shows it. */
+const struct volume_kind *volume_kind_choose(const struct volume_signs *signs);
+
 /*
- * volume_kind_requested() - the kind that the options "type" and "ephemeral" say. Gives NULL where they say nothing.
+ * volume_kind_read() - what the options show, and the driver's name. Gives: ret_signs, without records; after a failure
+ * without "requested".
  *
  * Errors: EINVAL for no type of volume, and where the options and the driver's name contradict each other.
  */
-int volume_kind_requested(const struct volume_request *request, const struct volume_kind *of_driver,
-                          const struct volume_kind **ret_kind, struct error *error);
-
-/* volume_kind_guess() - the kind that the other options imply; NULL where they imply none. */
-const struct volume_kind *volume_kind_guess(const struct volume_request *request);
-
-/*
- * volume_kind_known() - the kind of a volume whose options do not say it: the record's (of_record, its word; NULL: there is
- * no record), else the driver's, else that of what volume-create made under this name. NULL: none of them knows.
- */
-const struct volume_kind *volume_kind_known(const char *state_dir, const char *of_record,
-                                            const struct volume_kind *of_driver, const char *name);
+int volume_kind_read(const struct volume_request *request, const struct volume_kind *of_driver,
+                     struct volume_signs *ret_signs, struct error *error);
 
 /*
  * volume_kind_wrapper() - the kind that wraps this one, as the options say. Gives NULL for none, and for a
