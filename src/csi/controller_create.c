@@ -13,6 +13,7 @@
 #include "capability.h"
 #include "names.h"
 #include "share.h"
+#include "state/access.h"
 
 #define FLAGS_MAX 255                    /* of a pool's "mountOptions" */
 #define DEFAULT_BYTES ((int64_t)1 << 30) /* where the request says nothing */
@@ -135,7 +136,7 @@ static json_t *new_request(const Csi__V1__CreateVolumeRequest *request, bool sha
         json_t *parameters = parameters_of(request);
 
         (void)json_object_set_new(wanted, "size", json_integer(size_of(request)));
-        (void)json_object_set_new(wanted, "targetType", json_string(is_block(request) ? "block" : "mount"));
+        (void)json_object_set_new(wanted, "targetType", json_string(access_target_type(is_block(request))));
         set(wanted, "fsType", fs_type_of(request, shared));
         set(wanted, "profile", profile);
         /* With a profile only what one adds to it is said; volume-create refuses that, but for what is of the claim. */
@@ -192,7 +193,7 @@ static const char *difference(struct call *call, const json_t *volume)
                 return "something else has the name: a snapshot";
         if (strcmp(json_member_text(volume, "copyOf"), source) != 0)
                 return "a volume of this name exists, with another content source";
-        if (strcmp(json_member_text(volume, "targetType"), is_block(request) ? "block" : "mount") != 0)
+        if (strcmp(json_member_text(volume, "targetType"), access_target_type(is_block(request))) != 0)
                 return "a volume of this name exists, of another access type";
         if (request->capacity_range != NULL && request->capacity_range->limit_bytes != 0 &&
             reply_bytes(volume, "size") > request->capacity_range->limit_bytes)
@@ -289,7 +290,7 @@ static void source_listed(struct call *call, const struct outcome *outcome)
         source = controller_find(outcome, id, source_is_snapshot(request));
         if (source == NULL)
                 fail_sourceless(call);
-        else if ((strcmp(json_member_text(source, "targetType"), "block") == 0) != is_block(request))
+        else if (access_is_block(json_member_text(source, "targetType")) != is_block(request))
                 call_fail(call, GRPC_INVALID_ARGUMENT, "its content source \"%.128s\" is %s", id,
                           is_block(request) ? "no block volume" : "a block volume");
         else if ((lacks = lacking(call, source)) != NULL)

@@ -9,6 +9,7 @@
 #include "capability.h"
 #include "names.h"
 #include "share.h"
+#include "state/access.h"
 
 /* A request with the name of an id. */
 static json_t *named_request(const char *id)
@@ -117,7 +118,7 @@ void controller_delete_volume(struct call *call)
 /* Why a volume cannot be used so; NULL: it can. */
 static const char *mismatch(const json_t *volume, const Csi__V1__VolumeCapability *capability)
 {
-        bool block = strcmp(json_member_text(volume, "targetType"), "block") == 0;
+        bool block = access_is_block(json_member_text(volume, "targetType"));
         const char *fs_type = csi_capability_fs_type(capability);
         const char *has = json_member_text(volume, "fsType");
         const char *why = csi_capability_impossible(capability, controller_is_shared(volume));

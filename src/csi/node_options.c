@@ -8,6 +8,7 @@
 #include "capability.h"
 #include "controller.h"
 #include "node.h"
+#include "state/access.h"
 
 #define POD_PREFIX "csi.storage.k8s.io/"
 #define ARGUMENT_MAX ((size_t)64 * 1024) /* the kernel takes 128 KiB; longer ones are read from standard input */
@@ -139,7 +140,7 @@ static const char *add_capability(const struct node_use *use, json_t *options)
         set(options, "accessMode", csi_capability_mode(use->capability));
         set(options, "readOnly", use->read_only ? "true" : "false");
         if (csi_capability_is_block(use->capability)) {
-                set(options, "targetType", "block");
+                set(options, "targetType", access_target_type(/* block= */ true));
                 return NULL;
         }
         set(options, "fsType", csi_capability_fs_type(use->capability));

@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "pool/pool_kind.h"
+#include "state/access.h"
 
 void provision_call_unlock_pool(struct provision_call *call)
 {
@@ -63,8 +64,7 @@ bool provision_call_is_fit(const struct provision_call *call, const struct pool 
 {
         const struct provision_request *request = call->request;
         const char *fs_type = request->fs_type ?: profile_fs_type(call->profile);
-        bool block = profile_is_block(call->profile) ||
-                     (request->target_type != NULL && strcmp(request->target_type, "block") == 0);
+        bool block = profile_is_block(call->profile) || access_is_block(request->target_type);
 
         return !pool->kind->no_device || (!block && fs_type[0] == '\0');
 }
@@ -74,7 +74,7 @@ int provision_call_check_target(const struct provision_call *call, const struct 
 {
         if (!call->kind->no_device)
                 return 0;
-        if (strcmp(record->target_type, "block") == 0)
+        if (access_is_block(record->target_type))
                 return fail_because(error, EINVAL, "find pool", call->pool.name,
                                     "volumes of pool \"%.128s\" are directories, and no block devices",
                                     call->pool.name);
@@ -116,8 +116,7 @@ void provision_call_init_record(const struct provision_call *call, struct provis
 {
         const struct provision_request *request = call->request;
         const json_t *profile = call->profile;
-        bool block = profile != NULL ? profile_is_block(profile)
-                                     : request->target_type != NULL && strcmp(request->target_type, "block") == 0;
+        bool block = profile != NULL ? profile_is_block(profile) : access_is_block(request->target_type);
         const json_t *parameters = profile != NULL ? profile_parameters(profile) : request->parameters;
         const json_t *flags = profile != NULL ? profile_mount_flags(profile) : NULL;
         const char *fs_type = request->fs_type != NULL ? request->fs_type
@@ -138,7 +137,7 @@ void provision_call_init_record(const struct provision_call *call, struct provis
         (void)text_copy(ret_record->profile, sizeof ret_record->profile, request->profile ?: "");
         (void)text_copy(ret_record->target, sizeof ret_record->target, request->target ?: "");
         (void)text_copy(ret_record->namespace, sizeof ret_record->namespace, request->namespace ?: "");
-        (void)text_copy(ret_record->target_type, sizeof ret_record->target_type, block ? "block" : "mount");
+        (void)text_copy(ret_record->target_type, sizeof ret_record->target_type, access_target_type(block));
         (void)text_copy(ret_record->fs_type, sizeof ret_record->fs_type, block ? "" : fs_type);
         (void)text_copy(ret_record->access_mode, sizeof ret_record->access_mode,
                         profile != NULL ? profile_access_mode(profile) : "");

@@ -19,6 +19,7 @@
 #include "base/text.h"
 #include "process/log.h"
 #include "process/program.h"
+#include "state/access.h"
 #include "state/volume_record.h"
 
 #define OPERATION "write CDI file"
@@ -168,7 +169,7 @@ static int add_volume(const struct provision_record *record, const char *stem, v
                        record->target[0] == '\0' ? CDI_TARGET_DIR "/" : "",
                        record->target[0] == '\0' ? record->name : "");
         (void)json_array_append_new(collection->devices, device(record->name, collection->caller, record->name, target,
-                                                                strcmp(record->target_type, "block") == 0));
+                                                                access_is_block(record->target_type)));
         return 0;
 }
 

@@ -17,6 +17,7 @@
 #include "provision/profile.h"
 #include "provision/provision.h"
 #include "provision/reply_object.h"
+#include "state/access.h"
 
 static json_t *created_object(const struct provision_call *call, const struct provision_record *record,
                               const struct pool_item *item, bool existed)
@@ -287,7 +288,7 @@ static int find_profile(struct provision_call *call, struct error *error)
                 return 0;
         if ((r = profiles_find(&call->profiles, request->profile, &call->profile, error)) < 0)
                 return r;
-        if (given != NULL && (strcmp(given, "block") == 0) != profile_is_block(call->profile))
+        if (given != NULL && access_is_block(given) != profile_is_block(call->profile))
                 return fail_because(error, EINVAL, "find profile", request->profile,
                                     "volumes of profile \"%.200s\" are not of target type %s", request->profile, given);
         if (request->fs_type != NULL && profile_is_block(call->profile))

@@ -202,7 +202,7 @@ static int check(const struct provision_request *request, struct error *error)
         if ((adopts || request->match) && request->parameters != NULL &&
             !(adopts && pool_implied_by(request->parameters)))
                 return json_value_refuse(error, "parameters", "apply to new volumes, not to adopted disks");
-        if (request->target_type != NULL && strcmp(request->target_type, "block") == 0 && request->fs_type != NULL)
+        if (access_is_block(request->target_type) && request->fs_type != NULL)
                 return json_value_refuse(error, "fsType", "a block volume has no filesystem");
         return 0;
 }

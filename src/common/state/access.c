@@ -18,7 +18,18 @@ const char *const access_modes[] = { "SINGLE_NODE_WRITER",       "SINGLE_NODE_RE
                                      "MULTI_NODE_MULTI_WRITER",  SINGLE,
                                      "SINGLE_NODE_MULTI_WRITER", NULL };
 
-const char *const access_target_types[] = { "mount", "block", NULL };
+enum { TARGET_MOUNT, TARGET_BLOCK };
+const char *const access_target_types[] = { [TARGET_MOUNT] = "mount", [TARGET_BLOCK] = "block", NULL };
+
+bool access_is_block(const char *target_type)
+{
+        return text_same(target_type, access_target_types[TARGET_BLOCK]);
+}
+
+const char *access_target_type(bool block)
+{
+        return access_target_types[block ? TARGET_BLOCK : TARGET_MOUNT];
+}
 
 bool access_reads_only(const char *mode)
 {

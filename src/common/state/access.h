@@ -25,6 +25,12 @@ extern const char *const access_modes[];
 /* access_target_types - what a volume is used as; NULL ends them. */
 extern const char *const access_target_types[];
 
+/* access_is_block() - whether a volume of a target type is used as a block device. NULL: it is not said: false. */
+bool access_is_block(const char *target_type);
+
+/* access_target_type() - the word for it. */
+const char *access_target_type(bool block);
+
 /* access_reads_only() - whether nothing may write to volumes of a mode; "" is no mode. */
 bool access_reads_only(const char *mode);
 

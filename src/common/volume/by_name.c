@@ -136,7 +136,7 @@ int volume_by_name_choose(struct volume_by_name *volume, const char *fs_type, co
         if (r == -ENOENT)
                 return volume->policy != NULL ? policy_forbid(volume->policy, "a volume of no pool", "pools", error)
                                               : choose_staged(call, error);
-        if (volume->raw && strcmp(made.target_type, "block") != 0)
+        if (volume->raw && !access_is_block(made.target_type))
                 return fail_because(
                         error, EINVAL, "find volume", request->name,
                         "the volume was made for a filesystem (targetType mount), and is not given as a raw device");

@@ -6,6 +6,7 @@
 
 #include "block/filesystem.h"
 #include "provision/provision.h"
+#include "state/access.h"
 #include "volume/choose.h"
 #include "volume/kinds.h"
 #include "volume/mount_dir.h"
@@ -37,7 +38,7 @@ static void look_up(const struct volume_call *call, bool *ret_provisioned, bool 
                            provisioned_is_own(call, &record);
         if (*ret_provisioned)
                 provisioned_keep_parameters(call->request->options, &record);
-        *ret_block = *ret_provisioned && strcmp(record.target_type, "block") == 0;
+        *ret_block = *ret_provisioned && access_is_block(record.target_type);
 }
 
 static int grow_provisioned(struct volume_call *call, struct error *error)

@@ -16,6 +16,7 @@
 #include "process/log.h"
 #include "provision/provision.h"
 #include "provision/reply_object.h"
+#include "state/access.h"
 #include "volume/choose.h"
 #include "volume/device_filesystem.h"
 #include "volume/kinds.h"
@@ -162,7 +163,7 @@ static int expand(struct volume_call *call, struct error *error)
         r = provision_record_find(call->config.state_dir, request->name, &made, error);
         if (r < 0)
                 return r == -ENOENT ? provision_fail_absent("find volume", request->name, error) : r;
-        block = strcmp(made.target_type, "block") == 0;
+        block = access_is_block(made.target_type);
         size_before = made.size_bytes;
         if ((r = choose(call, &made, error)) < 0 ||
             (r = volume_kind_flag(request, call->kind->allocates, &growth.preallocate, error)) < 0)

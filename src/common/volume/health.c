@@ -22,7 +22,7 @@
 #include "provision/reply_object.h"
 #include "state/config.h"
 #include "state/volume_record.h"
-#include "volume/kind_words.h"
+#include "volume/verbs.h"
 
 #define SHARE_MS 2000 /* of one volume that does not answer */
 #define TIME_MS 20000 /* of all of them */
@@ -292,23 +292,10 @@ int volume_health_add(json_t *reply, struct error *error)
         return 0;
 }
 
-static const struct {
-        const char *word;
-        bool owned;
-} types[] = {
-#define COMMA ,
-#define TYPE(word, has_device, owned)                                                                                  \
-        {                                                                                                              \
-#word, owned                                                                                           \
-        }
-        VOLUME_TYPES(TYPE, COMMA)
-#undef TYPE
-#undef COMMA
-};
-
 static json_t *describe(const struct patient *patient)
 {
         const struct fs_usage *usage = &patient->usage;
+        const int owned = volume_type_owns(patient->type);
         struct provision_mounted mounted = { .name = patient->name,
                                              .path = patient->path,
                                              .type = patient->type,
@@ -317,11 +304,8 @@ static json_t *describe(const struct patient *patient)
                                              .inodes = usage->known ? usage->files : 0,
                                              .inodes_free = usage->files_free };
 
-        for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
-                if (strcmp(types[i].word, patient->type) == 0) {
-                        mounted.known = true;
-                        mounted.owned = types[i].owned;
-                }
+        mounted.known = owned >= 0;
+        mounted.owned = owned > 0;
         return provision_object_mounted(&mounted);
 }
 

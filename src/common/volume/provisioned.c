@@ -9,6 +9,7 @@
 #include "pool/pool.h"
 #include "pool/pool_count.h"
 #include "pool/record.h"
+#include "state/access.h"
 #include "volume/kinds.h"
 
 /*
@@ -140,10 +141,10 @@ void provisioned_keep_parameters(json_t *options, const struct provision_record 
 
 int provisioned_keep(struct volume_request *request, const struct provision_record *record, struct error *error)
 {
-        if (request->block && strcmp(record->target_type, "block") != 0)
+        if (request->block && !access_is_block(record->target_type))
                 return fail_because(error, EINVAL, "mount", request->name,
                                     "the volume was made for a filesystem (targetType mount), not as a block device");
-        if (!request->block && strcmp(record->target_type, "block") == 0)
+        if (!request->block && access_is_block(record->target_type))
                 return fail_because(error, EINVAL, "mount", request->name,
                                     "the volume was made as a block device (targetType block) and cannot be mounted");
         if (record->fs_type[0] != '\0' && request->fs_type[0] != '\0' && strcmp(record->fs_type, request->fs_type) != 0)

@@ -14,6 +14,7 @@
 #include "pool/record.h"
 #include "process/log.h"
 #include "provision/provision.h"
+#include "state/access.h"
 #include "volume/choose.h"
 #include "volume/device_filesystem.h"
 #include "volume/kinds.h"
@@ -115,7 +116,7 @@ static int look(struct still *still, const struct provision_record *made, struct
         if ((call->record.read_only && mount_dir_is_staged(call)) ||
             block_device_check_unused(&still->device, &ignored) == 0)
                 return 0;
-        if (strcmp(made->target_type, "block") == 0)
+        if (access_is_block(made->target_type))
                 r = -ENODATA;
         else
                 r = block_device_fs_type(&still->device, still->type, error);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "volume/verbs.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -83,6 +84,13 @@ bool volume_kind_has_device(const char *kind)
         const struct ability *ability = find_ability(kind);
 
         return ability == NULL || ability->has_device;
+}
+
+int volume_type_owns(const char *type)
+{
+        const struct ability *ability = find_ability(type);
+
+        return ability == NULL ? -ENOENT : ability->owned;
 }
 
 bool volume_driver_can(const char *driver, enum verb verb)

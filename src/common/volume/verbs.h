@@ -69,6 +69,9 @@ bool volume_driver_can(const char *driver, enum verb verb);
 /* volume_kind_has_device() - whether volumes of this type are attached before they are mounted. */
 bool volume_kind_has_device(const char *kind);
 
+/* volume_type_owns() - whether the filesystem of volumes of this type is theirs alone: 1 or 0. -ENOENT: no type. */
+int volume_type_owns(const char *type);
+
 /*
  * volume_driver_init() - the answer to init, one line. It names every capability: kubelet has defaults of its own for
  * those that are left out.
