@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "state/access.h"
+#include "type.h"
 
 #define MODE(word) CSI__V1__VOLUME_CAPABILITY__ACCESS_MODE__MODE__##word
 #define FS_TYPE_MAX 31 /* as volume-create */
@@ -41,7 +42,7 @@ const char *csi_capability_incomplete(const Csi__V1__VolumeCapability *capabilit
 
 bool csi_capability_needs_share(const Csi__V1__VolumeCapability *capability)
 {
-        return capability != NULL && (is_many(capability) || strcmp(csi_capability_fs_type(capability), "nfs") == 0);
+        return capability != NULL && (is_many(capability) || csi_type_find(csi_capability_fs_type(capability))->server);
 }
 
 bool csi_capabilities_need_share(size_t count, Csi__V1__VolumeCapability *const *capabilities)
@@ -57,7 +58,7 @@ const char *csi_capability_impossible(const Csi__V1__VolumeCapability *capabilit
         if (shared && csi_capability_is_block(capability))
                 return "it is a directory of a server, and no block device";
         if (shared && csi_capability_fs_type(capability)[0] != '\0' &&
-            strcmp(csi_capability_fs_type(capability), "nfs") != 0)
+            !csi_type_find(csi_capability_fs_type(capability))->server)
                 return "it is a directory of a server, without a filesystem of its own";
         if (is_many(capability) && !shared)
                 return "it is on one node, where others cannot write to it";

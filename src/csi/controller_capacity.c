@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "capability.h"
+#include "type.h"
 
 static const Csi__V1__GetCapacityRequest *request_of(const struct call *call)
 {
@@ -26,11 +27,6 @@ static void answer(struct call *call, int64_t available_bytes, int64_t maximum_b
         call_answer(call, &response.base);
 }
 
-static bool is_directory(const json_t *pool)
-{
-        return strcmp(json_member_text(pool, "type"), "directory") == 0 || controller_is_shared(pool);
-}
-
 /* Whether volumes of a pool can be used as the request wants them. */
 static bool fits(const Csi__V1__GetCapacityRequest *request, const json_t *pool)
 {
@@ -39,7 +35,7 @@ static bool fits(const Csi__V1__GetCapacityRequest *request, const json_t *pool)
 
                 if (csi_capability_impossible(capability, controller_is_shared(pool)) != NULL)
                         return false;
-                if (is_directory(pool) &&
+                if (csi_type_find(json_member_text(pool, "type"))->directory &&
                     (csi_capability_is_block(capability) || csi_capability_fs_type(capability)[0] != '\0'))
                         return false;
         }

@@ -14,6 +14,7 @@
 #include "names.h"
 #include "share.h"
 #include "state/access.h"
+#include "type.h"
 
 #define FLAGS_MAX 255                    /* of a pool's "mountOptions" */
 #define DEFAULT_BYTES ((int64_t)1 << 30) /* where the request says nothing */
@@ -78,7 +79,7 @@ static const char *fs_type_of(const Csi__V1__CreateVolumeRequest *request, bool 
                 fs_type = csi_capability_fs_type(request->volume_capabilities[i]);
         if (fs_type[0] == '\0' && !is_block(request))
                 fs_type = parameter(request, "fsType") ?: "";
-        return shared && strcmp(fs_type, "nfs") == 0 ? "" : fs_type; /* it has none of its own */
+        return shared && csi_type_find(fs_type)->server ? "" : fs_type; /* it has none of its own */
 }
 
 /* As csi-driver-nfs, which mounts the share with the mount flags of the class. */

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "names.h"
 #include "share.h"
+#include "type.h"
 
 #define PAGE_MAX 4096                        /* entries */
 #define PAGE_BYTES ((size_t)3 * 1024 * 1024) /* clients take messages of 4 MiB; one entry is far below the rest */
@@ -47,7 +48,7 @@ const json_t *controller_find(const struct outcome *outcome, const char *id, boo
 
 bool controller_is_shared(const json_t *object)
 {
-        return strcmp(json_member_text(object, "type"), "nfs") == 0;
+        return csi_type_find(json_member_text(object, "type"))->shared;
 }
 
 /* ---- where it is */

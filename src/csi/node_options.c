@@ -9,6 +9,7 @@
 #include "controller.h"
 #include "node.h"
 #include "state/access.h"
+#include "type.h"
 
 #define POD_PREFIX "csi.storage.k8s.io/"
 #define ARGUMENT_MAX ((size_t)64 * 1024) /* the kernel takes 128 KiB; longer ones are read from standard input */
@@ -26,9 +27,6 @@ static const char *const known_keys[] = { "type",        "pool",           "prof
 #define NAMESPACE_KEY "pod.namespace"
 #define CSI_KEY "kubernetes.io/csi"
 static const char *const pod_keys[] = { "pod.name", NAMESPACE_KEY, "pod.uid", "serviceAccount.name", NULL };
-
-/* Kinds of inline volumes that are nobody's but the pod's, or outlive it: nothing is made for it in a pool. */
-static const char *const plain_types[] = { "tmpfs", "nfs", "bind", NULL };
 
 static const char *find(const struct node_use *use, const char *key)
 {
@@ -52,13 +50,13 @@ bool node_is_nfs(const struct node_use *use)
 {
         const char *type = find(use, "type");
 
-        return type != NULL ? strcmp(type, "nfs") == 0
+        return type != NULL ? csi_type_find(type)->server
                             : find_of_nfs(use, "server") != NULL && find_of_nfs(use, "share") != NULL;
 }
 
 bool node_is_shared(const struct node_use *use)
 {
-        return node_is_nfs(use) || text_same(find(use, "type"), "bind");
+        return node_is_nfs(use) || csi_type_find(find(use, "type"))->shared;
 }
 
 static void set(json_t *options, const char *key, const char *value)
@@ -158,13 +156,13 @@ json_t *node_options(const struct node_use *use, const char **ret_problem)
                         set(options, known_keys[i], find(use, known_keys[i]));
         set(options, "kubernetes.io/pvOrVolumeName", use->name);
         if (node_is_nfs(use)) {
-                set(options, "type", "nfs");
+                set(options, "type", CSI_TYPE_SERVER);
                 problem = add_share(use, options);
         }
         add_pod(use, options);
         of_flags = add_capability(use, options);
         problem = problem != NULL ? problem : of_flags;
-        if (node_is_inline(use) && !text_among(json_member_text(options, "type"), plain_types))
+        if (node_is_inline(use) && !csi_type_find(json_member_text(options, "type"))->plain)
                 set(options, "ephemeral", "true");
         if (problem != NULL || options == NULL) {
                 json_decref(options);

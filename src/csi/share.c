@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "names.h"
+#include "type.h"
 
 #define PARTS 5
 #define PARTS_MIN 3 /* without the last ones */
@@ -92,7 +93,7 @@ bool csi_share_of(const json_t *volume, struct csi_share *ret_share)
         bool placed;
 
         *ret_share = (struct csi_share){ .share = "/" };
-        if (directory == NULL || name == NULL || strcmp(json_member_text(volume, "type"), "nfs") != 0)
+        if (directory == NULL || name == NULL || !csi_type_find(json_member_text(volume, "type"))->server)
                 return false;
         if (server != NULL && share != NULL)
                 placed = strlen(share) < CSI_SHARE_SIZE && text_copy(ret_share->server, CSI_SHARE_SIZE, server) &&

@@ -453,6 +453,24 @@ words() {
         is "$(words scripts/pv-to-csi '^def kept: ')" "$options" "kept of pv-to-csi"
 }
 
+# in_def NAME: the words of a definition of pv-to-csi that has one line, sorted.
+in_def() {
+        sed -n "s/^def $1: //p" "$FLEXGRAFT_REPO/scripts/pv-to-csi" | grep -o '"[^"]*"' | tr -d '"' | sort
+}
+
+# bats test_tags=text
+@test "pv-to-csi knows the driver's types, and which of them CSI's other nodes can use" {
+        local shared
+        shared=$(perl -0777 -ne 'my %name = /#define (\w+) "(\w+)"/g;
+                while (/\.word = (?:"(\w+)"|(\w+))[^}]*\.shared = true/g) { print $1 // $name{$2}, "\n" }' \
+                <(cat "$FLEXGRAFT_REPO"/src/csi/type.h "$FLEXGRAFT_REPO"/src/csi/type.c) | sort)
+        is "$shared" $'bind\nnfs'
+        # an ephemeral volume is no PersistentVolume's
+        is "$(in_def kinds)" "$("$(program verbs/mount)" --schema |
+                jq -r '."$defs".request.properties.type.enum - ["ephemeral"] | .[]' | sort)" "kinds of pv-to-csi"
+        is "$(in_def shared)" "$shared" "shared of pv-to-csi"
+}
+
 @test "every example of a FlexVolume PersistentVolume becomes one of CSI that Kubernetes takes" {
         local name
         for name in loop block nfs user-namespace; do
