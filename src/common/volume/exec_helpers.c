@@ -34,7 +34,7 @@ struct command_line {
 static unsigned begun; /* VOLUME_RUNS_* */
 
 /* mount and unmount do the work of kinds without a device, the other verbs that of kinds with one. */
-static unsigned runs_of(const struct volume_kind *kind, enum verb verb)
+unsigned volume_exec_helpers_of(const struct volume_kind *kind, enum verb verb)
 {
         bool of_mount = verb == VERB_MOUNT || verb == VERB_UNMOUNT;
         unsigned runs = kind->has_device != of_mount ? kind->runs : 0;
@@ -49,7 +49,7 @@ static unsigned runs_of_any(enum verb verb)
         unsigned runs = 0;
 
         for (size_t i = 0; volume_kinds[i] != NULL; i++)
-                runs |= runs_of(volume_kinds[i], verb);
+                runs |= volume_exec_helpers_of(volume_kinds[i], verb);
         return runs;
 }
 
@@ -104,41 +104,51 @@ static bool is_word(const char *string, size_t length, const char *word)
 static bool names_kind(const char *string, size_t length, enum verb verb)
 {
         for (size_t i = 0; volume_kinds[i] != NULL; i++)
-                if (runs_of(volume_kinds[i], verb) != 0 &&
+                if (volume_exec_helpers_of(volume_kinds[i], verb) != 0 &&
                     (is_word(string, length, volume_kinds[i]->word) || is_word(string, length, volume_kinds[i]->flag)))
                         return true;
         return false;
 }
 
-/* Whether what follows a key is a string. */
-static bool is_string_value(const char *text)
-{
-        static const char blank[] = " \t\r\n";
+#define BLANK " \t\r\n"
 
-        text += strspn(text, blank);
-        return *text == ':' && text[1 + strspn(text + 1, blank)] == '"';
+/* Whether what follows a key is a string that is not empty, which would say nothing. */
+static bool is_text_value(const char *text)
+{
+        text += strspn(text, BLANK);
+        if (*text != ':')
+                return false;
+        text += 1 + strspn(text + 1, BLANK);
+        return text[0] == '"' && text[1] != '"';
 }
 
-/*
- * Whether the strings of the words show, before a parser sees them, that the volume is of a kind that runs nothing: one
- * is the key "type", and none is the word of another kind. A backslash could write a letter in another way.
- */
-static bool clearly_none(const struct command_line *words)
+/* Whether an object or an array begins before the next string: it could have keys of the same name. */
+static bool nests(const char *text)
+{
+        return strcspn(text, "{[") < strcspn(text, "\"");
+}
+
+/* A backslash could write a letter in another way. */
+bool volume_exec_helpers_clearly_none(enum verb verb, int argc, char **argv)
 {
         bool typed = false;
+        bool seen = false; /* an argument with strings: the options are one */
 
-        for (int i = 1; i < words->argc; i++) {
-                const char *text = words->argv[i];
+        for (int i = 1; i < argc; i++) {
+                const char *text = argv[i] + strspn(argv[i], BLANK "{");
                 const char *end;
 
-                if (strchr(text, '\\') != NULL)
+                if (strchr(text, '"') == NULL)
+                        continue;
+                if (seen || strchr(text, '\\') != NULL || nests(text))
                         return false;
+                seen = true;
                 for (; (text = strchr(text, '"')) != NULL && (end = strchr(text + 1, '"')) != NULL; text = end + 1) {
                         const size_t length = (size_t)(end - text - 1);
 
-                        if (names_kind(text + 1, length, words->verb))
+                        if (names_kind(text + 1, length, verb) || nests(end + 1))
                                 return false;
-                        typed = typed || (is_word(text + 1, length, "type") && is_string_value(end + 1));
+                        typed = typed || (is_word(text + 1, length, "type") && is_text_value(end + 1));
                 }
         }
         return typed;
@@ -169,7 +179,7 @@ static unsigned of_signs(const struct command_line *words)
                 signs.state_dir = config.state_dir;
         }
         kind = volume_kind_choose(&signs);
-        return kind != NULL ? runs_of(kind, words->verb) : runs_of_any(words->verb);
+        return kind != NULL ? volume_exec_helpers_of(kind, words->verb) : runs_of_any(words->verb);
 }
 
 static unsigned of_options(struct command_line *words)
@@ -178,10 +188,10 @@ static unsigned of_options(struct command_line *words)
 
         /* its volumes are of this kind, or ephemeral, which only mount acts on */
         if (words->of_driver != NULL && (words->verb != VERB_MOUNT || words->of_driver->pool_types == NULL))
-                return runs_of(words->of_driver, words->verb);
+                return volume_exec_helpers_of(words->of_driver, words->verb);
         if (reads_stdin(words))
                 return runs_of_any(words->verb); /* what is read once cannot be read again */
-        if (clearly_none(words))
+        if (volume_exec_helpers_clearly_none(words->verb, words->argc, words->argv))
                 return 0;
         words->asked = unprivileged_memory(sizeof *words->asked);
         answer = words->asked == NULL ? -1 : unprivileged_ask(ask_options, words);
@@ -203,9 +213,9 @@ static unsigned of_record(const struct command_line *words)
                 return 0;
         r = volume_record_peek(config.state_dir, words->argv[1], words->driver, &record, &ignored);
         if (r == -ENOENT)
-                return words->of_driver != NULL ? runs_of(words->of_driver, words->verb) : 0;
+                return words->of_driver != NULL ? volume_exec_helpers_of(words->of_driver, words->verb) : 0;
         kind = r == 0 ? volume_kind_find(record.kind) : NULL;
-        return kind != NULL ? runs_of(kind, words->verb) : runs_of_any(words->verb);
+        return kind != NULL ? volume_exec_helpers_of(kind, words->verb) : runs_of_any(words->verb);
 }
 
 /* unmount gets a directory alone. */
@@ -220,7 +230,7 @@ static unsigned of_dir(const struct command_line *words)
                 return 0;
         for (size_t i = 0; volume_kinds[i] != NULL; i++)
                 if (volume_kinds[i]->has_made != NULL && volume_kinds[i]->has_made(config.state_dir, dir))
-                        runs |= runs_of(volume_kinds[i], words->verb) & ~VOLUME_RUNS_FS_TOOLS;
+                        runs |= volume_exec_helpers_of(volume_kinds[i], words->verb) & ~VOLUME_RUNS_FS_TOOLS;
         return runs;
 }
 

@@ -13,9 +13,20 @@
 #include <stdbool.h>
 
 #include "base/error.h"
+#include "volume/kind.h"
+#include "volume/verbs.h"
 
 /* volume_exec_helpers_begin() - start them, for the verb that argv[0] ends in. Before privileges_drop(). */
 int volume_exec_helpers_begin(int argc, char **argv, struct error *error);
+
+/* volume_exec_helpers_of() - those that a kind needs for a verb: VOLUME_RUNS_*. */
+unsigned volume_exec_helpers_of(const struct volume_kind *kind, enum verb verb);
+
+/*
+ * volume_exec_helpers_clearly_none() - whether the strings of a verb's arguments show, before a parser sees them, that the
+ * options say a kind that runs nothing for the verb: one is the key "type", and none is the word of another kind.
+ */
+bool volume_exec_helpers_clearly_none(enum verb verb, int argc, char **argv);
 
 /* volume_exec_helpers_begin_for() - start those of VOLUME_RUNS_* (volume/kind.h). */
 int volume_exec_helpers_begin_for(unsigned runs, int argc, char **argv, struct error *error);
