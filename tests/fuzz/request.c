@@ -6,6 +6,7 @@
 #include "inject/plan.h"
 #include "inject/request/request.h"
 #include "inject/request/source.h"
+#include "named/batch_begin.h"
 
 /* A seed's first byte means its row. */
 static const struct {
@@ -22,6 +23,7 @@ static const struct {
         { REQUEST_MOUNT_BATCH, source_kinds },
         { REQUEST_MOUNT, (const struct source_kind *const[]){ &source_container, NULL } },
         { REQUEST_MOUNT, (const struct source_kind *const[]){ &source_image, NULL } },
+        { REQUEST_MOUNT, (const struct source_kind *const[]){ &source_volume, NULL } },
 };
 
 /* What json_text_may_have() says, without a parser, of each string that the parser finds. */
@@ -38,6 +40,25 @@ static void compare_strings(const char *text, const json_t *value)
         json_object_foreach ((json_t *)value, key, member) {
                 fuzz_check(key[0] == '\0' || json_text_may_have(text, key));
                 compare_strings(text, member);
+        }
+}
+
+/* What the strings show without a parser of what has to be started, the parser finds, too. */
+static void compare_clear(const char *text, const struct request *request)
+{
+        static struct batch_asked asked;
+        const bool batch = request->kind == REQUEST_MOUNT_BATCH;
+        char name[VOLUME_NAME_MAX];
+        bool remap;
+
+        asked = (struct batch_asked){};
+        if (batch && batch_is_clear(text, &remap)) {
+                batch_asked_read(text, batch, &asked);
+                fuzz_check(asked.count == 0 && !asked.all && (remap || !asked.remap));
+        } else if (request->source_kind != NULL && strcmp(request->source_kind->word, source_volume.word) == 0 &&
+                   batch_volume_is_clear(text, name)) {
+                batch_asked_read(text, batch, &asked);
+                fuzz_check(asked.count == 1 && !asked.all && !asked.replaces && strcmp(asked.names[0], name) == 0);
         }
 }
 
@@ -67,6 +88,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                         plan_make_batch(plans, &request);
                 else if (request.kind != REQUEST_MOUNT_LIST)
                         plan_make(plans, &request);
+                if (error.errnum == 0)
+                        compare_clear(text, &request);
         }
         request_release(&request);
         free(text);

@@ -29,24 +29,15 @@ struct needed {
         unsigned runs; /* VOLUME_RUNS_* */
 };
 
-/* Of a request, by a process without privileges, in memory that both have. */
-struct asked {
-        bool remap;
-        bool replaces; /* a volume that is replaced is detached */
-        bool all;      /* volumes that are not in names */
-        unsigned count;
-        char names[REQUEST_ENTRIES_MAX][VOLUME_NAME_MAX];
-};
-
 struct question {
         const char *request;
         bool batch; /* else one volume */
-        struct asked *asked;
+        struct batch_asked *asked;
 };
 
 /* ---- in the process without privileges. What is refused here the program refuses, too, with the reason. */
 
-static void note_volume(struct asked *asked, const json_t *value, bool replaces)
+static void note_volume(struct batch_asked *asked, const json_t *value, bool replaces)
 {
         const char *name = json_string_value(value);
 
@@ -63,7 +54,7 @@ static bool is_of(const struct source_kind *kind, const char *type)
         return strcmp(type, kind->word) == 0 || (kind->oci_types != NULL && text_among(type, kind->oci_types));
 }
 
-static void note_entry(struct asked *asked, const json_t *entry, bool replaces)
+static void note_entry(struct batch_asked *asked, const json_t *entry, bool replaces)
 {
         const char *type = json_string_value(json_object_get(entry, "type"));
         static const char *const keys[] = { "ids", "fallback" };
@@ -80,7 +71,7 @@ static void note_entry(struct asked *asked, const json_t *entry, bool replaces)
                 note_volume(asked, name, replaces || json_is_true(json_object_get(entry, "replace")));
 }
 
-static void note_batch(struct asked *asked, const json_t *request)
+static void note_batch(struct batch_asked *asked, const json_t *request)
 {
         const json_t *mounts = json_object_get(request, "mounts");
         const bool replaces = json_is_true(json_object_get(request, "replace"));
@@ -96,25 +87,31 @@ static void note_batch(struct asked *asked, const json_t *request)
                 asked->remap = asked->all = true;
 }
 
-static unsigned read_request(void *argument)
+void batch_asked_read(const char *text, bool batch, struct batch_asked *asked)
 {
-        const struct question *question = argument;
         cleanup_json json_t *request = NULL;
         struct error ignored;
 
-        if (json_text_parse(question->request, strlen(question->request), &request, &ignored) < 0)
-                return 0;
-        if (question->batch)
-                note_batch(question->asked, request);
+        if (json_text_parse(text, strlen(text), &request, &ignored) < 0)
+                return;
+        if (batch)
+                note_batch(asked, request);
         else
-                note_volume(question->asked, json_object_get(request, "volume"),
+                note_volume(asked, json_object_get(request, "volume"),
                             json_is_true(json_object_get(request, "replace")));
+}
+
+static unsigned read_request(void *argument)
+{
+        const struct question *question = argument;
+
+        batch_asked_read(question->request, question->batch, question->asked);
         return 0;
 }
 
 /* ---- in the program */
 
-static struct needed needed_for(const struct asked *asked)
+static struct needed needed_for(const struct batch_asked *asked)
 {
         struct needed needed = { .remap = asked->remap, .runs = asked->replaces ? named_stage_runs() : 0 };
         char name[VOLUME_NAME_MAX];
@@ -139,15 +136,14 @@ static bool may_fall_back(const char *request, const struct source_kind *kind)
         return may && kind->remap == REMAP_FALLBACK;
 }
 
-/* Whether the strings of a batch show, without a parser, that it has no volume by name; then they show the rest, too. */
-static bool clearly_without_volumes(const char *request, struct needed *ret_needed)
+bool batch_is_clear(const char *request, bool *ret_remap)
 {
         if (request[0] == '\0' || json_text_may_have(request, source_volume.word) ||
             json_text_may_have(request, "wanted"))
                 return false;
-        *ret_needed = (struct needed){ .remap = json_text_may_have(request, "remap") };
+        *ret_remap = json_text_may_have(request, "remap");
         for (const struct source_kind *const *kind = source_kinds; *kind != NULL; kind++)
-                ret_needed->remap = ret_needed->remap || may_fall_back(request, *kind);
+                *ret_remap = *ret_remap || may_fall_back(request, *kind);
         return true;
 }
 
@@ -163,21 +159,31 @@ static const char *string_behind(const char *text)
         return *text == '"' ? text + 1 : NULL;
 }
 
-/* Whether the strings of a request for one volume show its name without a parser: it is there once, and plain. */
-static bool clearly_one_volume(const char *request, struct needed *ret_needed)
+/* It is there once, and plain. */
+bool batch_volume_is_clear(const char *request, char *ret_name)
 {
         static const char key[] = "\"volume\"";
         const char *found = strstr(request, key);
         const char *name = found != NULL ? string_behind(found + strlen(key)) : NULL;
         const size_t length = name != NULL ? strcspn(name, "\"") : 0;
-        char copy[VOLUME_NAME_MAX];
 
-        if (name == NULL || length >= sizeof copy || strchr(request, '\\') != NULL || strstr(found + 1, key) != NULL ||
-            strstr(request, "\"replace\"") != NULL)
+        if (name == NULL || length >= VOLUME_NAME_MAX || strchr(request, '\\') != NULL ||
+            strstr(found + 1, key) != NULL || strstr(request, "\"replace\"") != NULL)
                 return false;
-        (void)snprintf(copy, sizeof copy, "%.*s", (int)length, name);
-        *ret_needed = (struct needed){};
-        ret_needed->runs = volume_by_name_runs(copy, &ret_needed->remap);
+        (void)snprintf(ret_name, VOLUME_NAME_MAX, "%.*s", (int)length, name);
+        return true;
+}
+
+static bool is_clear(const char *request, bool batch, struct needed *ret_needed)
+{
+        char name[VOLUME_NAME_MAX];
+        struct needed needed = {};
+
+        if (!(batch ? batch_is_clear(request, &needed.remap) : batch_volume_is_clear(request, name)))
+                return false;
+        if (!batch)
+                needed.runs = volume_by_name_runs(name, &needed.remap);
+        *ret_needed = needed;
         return true;
 }
 
@@ -189,7 +195,7 @@ static struct needed ask(int argc, char **argv, bool batch)
 
         if (argc != 2 || strcmp(argv[1], "-") == 0)
                 return needed;
-        if (batch ? clearly_without_volumes(argv[1], &needed) : clearly_one_volume(argv[1], &needed))
+        if (is_clear(argv[1], batch, &needed))
                 return needed;
         question.request = argv[1];
         question.asked = unprivileged_memory(sizeof *question.asked);
