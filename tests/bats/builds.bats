@@ -83,6 +83,47 @@ assert_position_independent() {
         run ! grep -rl "$other" "$other/bin"
 }
 
+# erofs_kind: KIND is a copy with a further kind of mount, for several tests: what is built here already is not built again.
+erofs_kind() {
+        KIND=$BATS_FILE_TMPDIR/kind
+        [[ ! -d $KIND ]] || return 0
+        copy_repository "$KIND"
+        tar -C "$FLEXGRAFT_REPO" -c --exclude='build/*/*.tar' --exclude=build/{guest,fuzz,sanitize,lint,results} --exclude=bin/sanitize build bin | tar -x -C "$KIND"
+        (cd "$KIND" && git apply -C1 tests/fixtures/erofs-kind.diff)
+        run -0 make --no-print-directory -j2 -C "$KIND" bin/mount-{erofs,batch,remove,list} bin/host-check bin/flexgraft bin/remap-daemon 3>&-
+        is "$output" "" "what make has said"
+}
+
+@test "a further kind of mount that is one file and its rows has a program and a command" {
+        erofs_kind
+        run -0 "$KIND/bin/mount-erofs" --help
+        [[ $output == "usage: mount-erofs CONTAINER SOURCE TARGET "* ]]
+        run -0 "$KIND/bin/flexgraft" --help
+        [[ $output == *"mount erofs "*"mount an erofs image in a running container"* ]]
+}
+
+@test "a further kind of mount that is one file and its rows is known to mount-batch, and to host-check with what it needs" {
+        erofs_kind
+        run -0 jq -e '[.. | objects.type? | objects.const] | index("erofs")' <("$KIND/bin/mount-batch" --schema)
+        run -0 jq -e '."$defs".request.properties.kinds.items.enum | index("erofs")' <("$KIND/bin/host-check" --schema)
+}
+
+@test "a further kind of mount that is one file and its rows mounts in a container" {
+        local image=$BATS_TEST_TMPDIR/app.erofs content=$BATS_TEST_TMPDIR/content
+        erofs_kind
+        mkdir "$content"
+        echo "from the image" >"$content/file"
+        mkfs.erofs "$image" "$content" >"$BATS_TEST_TMPDIR/mkfs.log" 2>&1
+        start_container plain
+        FLEXGRAFT_BIN=$KIND/bin
+        helper mount-erofs "{\"container\": $CONTAINER_PID, \"source\": \"$image\", \"target\": \"/app\"}"
+        assert_success
+        assert_field .mount.type erofs
+        is "$(in_container cat /app/file)" "from the image"
+        helper mount-remove "$(remove_request /app)"
+        assert_success
+}
+
 @test "a warning is an error, but not with WERROR=" {
         copy_repository "$COPY"
         echo 'static int unused_one;' >>"$COPY/src/common/base/text.c"

@@ -243,6 +243,18 @@ shown() {
         done < <(documents && echo CONTRIBUTING.md)
 }
 
+# bats test_tags=text
+@test "the diff of a further kind of mount applies, and touches the sources that CONTRIBUTING.md says a kind touches" {
+        local diff=$FLEXGRAFT_REPO/tests/fixtures/erofs-kind.diff copy=$BATS_TEST_TMPDIR/copy said
+        mkdir "$copy"
+        cp -r "$FLEXGRAFT_REPO/src" "$copy/"
+        (cd "$copy" && git apply -C1 "$diff")
+        # up to what only a kind touches that has something new
+        said=$(sed -n '/^## Add a kind of mount$/,/^4\. /p' "$FLEXGRAFT_REPO/CONTRIBUTING.md" | grep -oE '`src/[^`]*`' |
+                sed 's/<kind>/erofs/' | tr -d '`' | sort)
+        is "$(sed -n 's,^+++ b/,,p' "$diff" | sort)" "$said"
+}
+
 # cited FILE: the tests that the lists of a document cite, a line each: the file, a tab, the name.
 cited() {
         awk '/^- / { print item; item = $0; next } /^  / { sub(/^ +/, ""); item = item " " $0; next } { print item; item = "" } END { print item }' "$1" |

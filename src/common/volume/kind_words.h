@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * kind_words.h - the kinds of volumes, listed once. A new kind is one file, kind_WORD.c, and one row here; everything else
- * about it is in its struct volume_kind (volume/kind.h). flexdriver, which has no C library, needs this list alone.
+ * about it is in its struct volume_kind (volume/kind.h), but for what CSI must know of it (src/csi/type.c). flexdriver,
+ * which has no C library, needs this list alone.
  *
  * Each row is X(word, has_device, owned). word: its "type", and the name of drivers for it alone, VENDOR~WORD.
  * has_device: attached before it is mounted. owned: the filesystem is the volume's alone, so kubelet may give it a label
