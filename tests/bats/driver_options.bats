@@ -128,11 +128,37 @@ refuses_option() {
 @test "an option that is true or false is refused by name in every verb if it is another word" {
         refuses_option "preallocate: must be true or false" "$(spec data type=loop size=8Mi preallocate=yes)"
         refuses_option "recursive: must be true or false" "$(spec data type=bind "source=$SOURCE" recursive=1)"
+        refuses_option "kataContainers: must be true or false" "$(spec data type=loop size=8Mi kataContainers=yes)"
         call mount "$(pod_dir data)" "$(spec data ephemeral=true size=8Mi eraseAfter=no)"
         assert_refused "eraseAfter: must be true or false"
         call mount "$(pod_dir data)" "$(spec data ephemeral=maybe size=8Mi)"
         assert_refused "ephemeral: must be true or false"
         assert_nothing_left
+}
+
+@test "readOnly is refused by name in every verb if it is another word than true and false" {
+        local verb
+        call getvolumename "$(spec data type=loop size=8Mi readOnly=yes)"
+        assert_refused "readOnly: must be true or false"
+        for verb in attach isattached; do
+                call "$verb" "$(spec data type=loop size=8Mi readOnly=yes)" "$NODE"
+                assert_refused "readOnly: must be true or false"
+        done
+        call mount "$(pod_dir data)" "$(spec data type=tmpfs readOnly=1)"
+        assert_refused "readOnly: must be true or false"
+        assert_nothing_left
+}
+
+@test "a size, or a number of inodes, is refused by name in every verb if it is none" {
+        refuses_option "size: must be a number above 0" "$(spec data type=loop size=large)"
+        refuses_option "inodes: must be a number above 0" "$(jq -c '. + {inodes: true}' <<<"$(spec data type=tmpfs)")"
+}
+
+@test "an option that is an array, an object or a fraction is refused by name in every verb" {
+        local value
+        for value in '["a"]' '{"a": "b"}' 1.5; do
+                refuses_option "pool: must be a string" "$(jq -c --argjson value "$value" '. + {pool: $value}' <<<"$(spec data type=loop size=8Mi)")"
+        done
 }
 
 @test "the name of an option that is refused begins no line of its own in the log, and none in the reply" {

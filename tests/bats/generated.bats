@@ -49,7 +49,7 @@ keys_of() {
 @test "flexdriver --help names every type of volumes, and so does the option type" {
         local type
         helper flexdriver --help
-        for type in $("$FLEXGRAFT_BIN/verbs/attach" --schema | jq -r '."$defs".request.properties.type.enum[]'); do
+        for type in $("$FLEXGRAFT_BIN/verbs/attach" --schema | jq -r '."$defs".request.properties.type.enum[] | strings | select(. != "")'); do
                 [[ $output =~ types\ of\ volumes\ are[[:space:]][a-z,\ ]*$type ]]
         done
 }
@@ -67,6 +67,10 @@ schemas_and_parsers_agree() {
 @test "a schema of another program is one of draft 2020-12, and its parser agrees with it about every key" {
         # shellcheck disable=SC2046
         schemas_and_parsers_agree $(with_request | grep -v '^mount-')
+}
+
+@test "the schema of the driver's options is one of draft 2020-12, and its parser agrees with it about every option" {
+        schemas_and_parsers_agree verbs/isattached verbs/attach verbs/mount # attach would, isattached only looks
 }
 
 @test "the man pages have what the programs say of their keys" {

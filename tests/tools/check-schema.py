@@ -4,7 +4,9 @@
 
 Each key is given values that its schema takes and values that it does not, in a request that is whole otherwise; the
 program must refuse the second, naming the key, and must not refuse the first for the key. Nothing is done: the container,
-the pool and the volumes that are named do not exist.
+the pool and the volumes that are named do not exist, and nothing can be mounted in /proc.
+
+A program in verbs/ has the request among other arguments, and an option only with the type of volumes that has it.
 """
 import json
 import pathlib
@@ -23,6 +25,7 @@ SAMPLES = [
     [{"type": "tmpfs", "target": "/nonesuch"}], [{"type": "nonesuch", "target": "/nonesuch"}], [{"type": "tmpfs"}],
     [{"destination": "/nonesuch", "type": "bind", "source": "/nonesuch", "options": ["ro"]}], [{"type": "tmpfs", "target": 1}],
     {"type": "tmpfs", "target": "/nonesuch"}, {"type": "nonesuch", "target": "/nonesuch"},
+    "ro", "tmpfs", "SINGLE_NODE_WRITER",
     {"size": "8m", "pool": "nonesuch"}, {"pid": 1, "id": "x"}, {"container": NOBODY, "path": "/nonesuch"}, {"container": NOBODY}, {"path": "/x"},
 ]  # fmt: skip
 BASES = {
@@ -36,6 +39,11 @@ BASES = {
     "volume": "nonesuch",
     "size": 1,
 }
+VERBS = {
+    "isattached": lambda request: [request, "nonesuch"],
+    "attach": lambda request: [request, "nonesuch"],
+    "mount": lambda request: ["/proc/nonesuch/x", request],
+}
 
 
 def is_of_rule(program, key, value):
@@ -46,19 +54,30 @@ def is_of_rule(program, key, value):
         or (key == "lower" and isinstance(value, str))  # one layer is no overlay
         or (key == "restore" and isinstance(value, str))  # beside "snapshot", which the base has
         or (key == "parameters" and program == "volume-capacity")  # beside "pool", which the base has not
+        or (key == "kubernetes.io/pvOrVolumeName" and not value and not isinstance(value, (bool, int)))  # there is no "name"
         or (key == "wanted" and value is True)  # in a container that is named by its process, as the base's
         or (key == "to" and value == {"path": "/x"})  # in a batch, which names the container
     )
 
 
+def is_verb(program):
+    return program.parent.name == "verbs"
+
+
 def call(program, request):
-    done = subprocess.run([program, json.dumps(request)], capture_output=True, text=True, check=False)
+    arguments = VERBS[program.name](json.dumps(request)) if is_verb(program) else [json.dumps(request)]
+    done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)
     return done.returncode, json.loads(done.stdout)
 
 
 def refused_for(program, request, key):
     """Whether the request cannot be understood because of the key."""
     code, reply = call(program, request)
+    if is_verb(program):  # which exits 0
+        error = reply.get("error", {})
+        return (error.get("operation") in ("parse request", "check options") and error["subject"] == key) or (
+            key == "type" and "is no type of volume" in reply.get("message", "")
+        )
     subject = reply.get("error", {}).get("subject", "")
     if code != 2:
         return False
@@ -83,6 +102,13 @@ def base_of(name, schema):
     return base
 
 
+def base_of_option(base, schema, option):
+    """A request of a type of volumes that has the option: its help begins with the type."""
+    words = [word for word in schema["properties"]["type"]["enum"] if word]
+    of = option["description"].split(":")[0]
+    return {**base, "kubernetes.io/pvOrVolumeName": "nonesuch", "type": of if of in words else "loop"}
+
+
 def check_key(program, base, key, schema):
     validator = jsonschema.Draft202012Validator(schema)
     taken = refused = 0
@@ -105,6 +131,8 @@ def check(program, checked):
     jsonschema.Draft202012Validator.check_schema(schema)
     request = schema["$defs"]["request"]
     base = base_of(program.name, request)
+    if is_verb(program):
+        base = base_of_option(base, request, {"description": ""})
     for key in request["required"]:
         without = {name: value for name, value in base.items() if name != key}
         if not refused_for(program, without, key):
@@ -114,7 +142,8 @@ def check(program, checked):
     for key, value in request["properties"].items():
         if (key, json.dumps(value)) not in checked:  # many programs have the same row
             checked.add((key, json.dumps(value)))
-            yield from check_key(program, base, key, value)
+            of_key = base_of_option(base, request, value) if is_verb(program) else base
+            yield from check_key(program, of_key, key, value)
 
 
 def main():

@@ -76,19 +76,42 @@ static json_t *of_value(const struct key *key, unsigned programs)
         }
 }
 
-/* The same where values are texts: a number or a boolean may be written as one, and "" says nothing. */
+static json_t *of_text_word(const char *const *words)
+{
+        json_t *list = json_strings(words);
+
+        (void)json_array_append_new(list, json_string(""));
+        (void)json_array_append_new(list, json_null());
+        return json_pack("{s:o}", "enum", list);
+}
+
+/* The text of a number has digits alone, where a pattern says what a text may have. */
+static json_t *of_text_string(const struct key *key)
+{
+        json_t *schema = json_pack("{s:[s, s, s, s], s:I}", "type", "string", "integer", "boolean", "null", "maxLength",
+                                   (json_int_t)(key->maximum > 0 ? key->maximum : JSON_VALUE_STRING_MAX));
+
+        if (schema != NULL && key->pattern != NULL) {
+                (void)json_object_set_new(schema, "pattern", json_string(key->pattern));
+                (void)json_object_set_new(schema, "minimum", json_integer(0));
+        }
+        return schema;
+}
+
+/* The same where values are texts: a number or a boolean may be written as one, and "" and null say nothing. */
 static json_t *of_text(const struct key *key)
 {
         switch (key->type) {
         case KEY_BOOLEAN:
-                return json_pack("{s:[s, s, s, b, b]}", "enum", "true", "false", "", 1, 0);
+                return json_pack("{s:[s, s, s, n, b, b]}", "enum", "true", "false", "", 1, 0);
         case KEY_SIZE:
-                return json_pack("{s:[{s:s, s:i}, {s:s, s:s}]}", "anyOf", "type", "integer", "minimum", 1, "type",
-                                 "string", "pattern", "^(0*[1-9][0-9]*([kKmMgGtT]i?)?)?$");
+                return json_pack("{s:[{s:s, s:i}, {s:s}, {s:s, s:i}, {s:s, s:s}]}", "anyOf", "type", "integer",
+                                 "minimum", 1, "type", "null", "type", "string", "maxLength", 0, "type", "string",
+                                 "pattern", SIZE_PATTERN);
         case KEY_WORD:
-                return schema_of_words(key->words);
+                return of_text_word(key->words);
         default:
-                return json_pack("{s:[s, s, s]}", "type", "string", "integer", "boolean");
+                return of_text_string(key);
         }
 }
 

@@ -20,8 +20,7 @@ struct volume_request;
 enum volume_option_type {
         VOLUME_OPTION_STRING,
         VOLUME_OPTION_BOOLEAN,
-        VOLUME_OPTION_NUMBER,
-        VOLUME_OPTION_SIZE, /* bytes, or with k, m, g, t (Ki, Mi, Gi, Ti) */
+        VOLUME_OPTION_SIZE, /* a number from 1, or with k, m, g, t (Ki, Mi, Gi, Ti) */
 };
 
 /* An array of these ends with one whose key is NULL. */

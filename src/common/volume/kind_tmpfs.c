@@ -68,7 +68,7 @@ static const struct volume_option options[] = {
           .fallback = "half of the memory",
           .help = "how much may be written" },
         { .key = "mode", .fallback = "0777", .help = "mode of its root directory, octal" },
-        { .key = "inodes", .type = VOLUME_OPTION_NUMBER, .help = "how many files it may hold" },
+        { .key = "inodes", .type = VOLUME_OPTION_SIZE, .help = "how many files it may hold" },
         {},
 };
 

@@ -217,22 +217,38 @@ static void list_options(const struct volume_kind *kind, char *ret_text, size_t 
                 ret_text[length - 2] = '\0';
 }
 
+static int check_value(const struct volume_request *request, const char *key, enum volume_option_type type,
+                       struct error *error)
+{
+        const char *text;
+        uint64_t size;
+        bool set;
+
+        switch (type) {
+        case VOLUME_OPTION_BOOLEAN:
+                return volume_request_flag(request, key, &set, error);
+        case VOLUME_OPTION_SIZE:
+                return volume_request_size(request, key, &size, error);
+        default:
+                return volume_request_option(request, key, &text, error);
+        }
+}
+
 int volume_kind_check_options(const struct volume_request *request, const struct volume_kind *kind, struct error *error)
 {
         char known[OPTION_LIST_SIZE];
         const char *key;
         const json_t *value;
-        bool set;
         int r;
 
         json_object_foreach (request->options, key, value) {
                 const struct volume_option *option = find_option(kind, key);
+                bool known_here = option != NULL || is_flag(key);
 
-                if (option != NULL && option->type == VOLUME_OPTION_BOOLEAN &&
-                    (r = volume_request_flag(request, key, &set, error)) < 0)
+                if (known_here &&
+                    (r = check_value(request, key, option != NULL ? option->type : VOLUME_OPTION_BOOLEAN, error)) < 0)
                         return r;
-                if (text_starts(key, KUBELET_PREFIX) || option != NULL || is_flag(key) ||
-                    key_find(&volume_request_keys, ~0U, key) != NULL)
+                if (text_starts(key, KUBELET_PREFIX) || known_here || key_find(&volume_request_keys, ~0U, key) != NULL)
                         continue;
                 list_options(kind, known, sizeof known);
                 return fail_because(error, EINVAL, "check options", key,

@@ -132,6 +132,8 @@ static int take_fs_type(void *object, const char *name, const json_t *value, str
         return 0;
 }
 
+#define FS_TYPE KEY_STRING, .maximum = VOLUME_FS_TYPE_MAX - 1, .pattern = "^[a-z0-9_]*$", .take = take_fs_type
+
 /* ro and true, of any of these rows, make a volume read-only. */
 static int take_access(const char *const *words, void *object, const char *name, const json_t *value,
                        struct error *error)
@@ -218,15 +220,16 @@ static const char *const types[] = { VOLUME_TYPES(VOLUME_TYPE_WORD, COMMA), NULL
 
 /* Every value is a string here (spell_values()). A row overrides one further down that says the same. */
 static const struct key keys[] = {
-        { "kubernetes.io/pvOrVolumeName", 1, 0, KEY_STRING, .take = take_name, .help = "name of the volume" },
-        { "kubernetes.io/fsType", 1, 0, KEY_STRING, .take = take_fs_type, .help = "as fsType, which it overrides" },
+        { "kubernetes.io/pvOrVolumeName", 1, 0, KEY_STRING, .maximum = VOLUME_NAME_MAX - 1, .take = take_name,
+          .help = "name of the volume" },
+        { "kubernetes.io/fsType", 1, 0, FS_TYPE, .help = "as fsType, which it overrides" },
         { "kubernetes.io/readwrite", 1, 0, KEY_WORD, .words = modes, .take = take_mode,
           .help = "whether the volume is read-only" },
         { "type", 1, 0, KEY_WORD, .words = types, .take = take_type,
           .help = "the kind of the volume; without it the driver's name or the options tell" },
-        { "name", 1, 0, KEY_STRING, .take = take_name, .help = "the volume's name, where kubelet gives none" },
-        { "fsType", 1, 0, KEY_STRING, .take = take_fs_type,
-          .help = "filesystem that a blank device gets: ext4, xfs or btrfs" },
+        { "name", 1, 0, KEY_STRING, .maximum = VOLUME_NAME_MAX - 1, .take = take_name,
+          .help = "the volume's name, where kubelet gives none" },
+        { "fsType", 1, 0, FS_TYPE, .help = "filesystem that a blank device gets: ext4, xfs or btrfs" },
         { "readOnly", 1, 0, KEY_BOOLEAN, .take = take_read_only, .preset = "false", .help = "mount it read-only" },
         { "mountOptions", 1, 0, KEY_STRING, .take = take_mount_options, .preset = "nosuid,nodev",
           .help = "as for mount(8), separated by commas" },
