@@ -14,10 +14,11 @@
 #include "request.h"
 #include "source_ids.h"
 
-/* Answer with the attributes of a node's file; if r is negative, with that error. */
-static void reply_attributes(fuse_req_t request, int r, struct node *node, int fd)
+/* Answer with the attributes of a node's file, which were set or asked for; if r is negative, with that error. */
+static void reply_attributes(fuse_req_t request, int r, struct node *node, int fd, bool set)
 {
         struct stat st;
+        bool answered;
 
         if (r == 0 && fstatat(fd, "", &st, AT_EMPTY_PATH) < 0)
                 r = -errno;
@@ -25,10 +26,14 @@ static void reply_attributes(fuse_req_t request, int r, struct node *node, int f
                 operation_reply_error(request, r);
                 return;
         }
+        if (set)
+                caches_set_owner(node, &st);
         caches_tell(node, fuse_req_ctx(request)->pid, &st);
         st.st_ino = nodes_shown_inode(st.st_dev, st.st_ino);
         source_ids_show(&st.st_uid, &st.st_gid);
-        (void)fuse_reply_attr(request, &st, operation_cached_seconds());
+        answered = fuse_reply_attr(request, &st, operation_cached_seconds()) == 0;
+        if (set)
+                caches_owner_was_set(node, answered);
 }
 
 static struct newer_time newer_time(const struct statx_timestamp *time)
@@ -97,7 +102,7 @@ void attributes_get(fuse_req_t request, fuse_ino_t number, struct fuse_file_info
         if (request_current()->opcode == NEWER_STATX)
                 reply_more_attributes(request, r, node, fd.fd);
         else
-                reply_attributes(request, r, node, fd.fd);
+                reply_attributes(request, r, node, fd.fd, /* set= */ false);
 }
 
 static int set_times(int fd, const struct stat *st, int what)
@@ -169,7 +174,7 @@ void attributes_set(fuse_req_t request, fuse_ino_t number, struct stat *st, int 
 
         if (r == 0)
                 r = set_attributes(request, node, fd.fd, st, what, file);
-        reply_attributes(request, r, node, fd.fd);
+        reply_attributes(request, r, node, fd.fd, /* set= */ true);
 }
 
 void attributes_statfs(fuse_req_t request, fuse_ino_t number)

@@ -3,9 +3,12 @@
 
 #include <pthread.h>
 #include <stddef.h>
+#include <string.h>
+#include <time.h>
 
 #include "answer.h"
 #include "nodes.h"
+#include "request.h"
 
 /* Who was told a node's attributes, if it is not one thread. */
 #define NOBODY 0
@@ -37,12 +40,135 @@ bool caches_same(const struct file_state *one, const struct file_state *other)
         return one->size == other->size && one->mtime_ns == other->mtime_ns && one->ctime_ns == other->ctime_ns;
 }
 
+/* What is tried to make known who the kernel believes owns a file. One attempt for all nodes whose numbers have this rest. */
+#define ATTEMPTS 64
+#define ATTEMPT_LATES 3             /* how long it may take */
+#define LATE_NS INT64_C(1000000000) /* no request waits for so long before it is read */
+static struct attempt {
+        const struct node *node; /* NULL: none */
+        pid_t thread;            /* of the container, that asked; or that was told */
+        bool told;
+        int64_t since_ns; /* the attributes were dropped */
+        int drops;        /* under way: an answer to a request from before is ignored */
+} attempts[ATTEMPTS];
+
+static struct attempt *attempt_of(const struct node *node)
+{
+        return &attempts[nodes_number(node) % ATTEMPTS];
+}
+
+static int64_t name_gone_ns; /* when the last name was removed */
+
+static int64_t now_ns(clockid_t clock)
+{
+        struct timespec now;
+
+        (void)clock_gettime(clock, &now); /* cannot fail for these clocks */
+        return caches_nanoseconds(&now);
+}
+
+/* With the mutex held. What a thread was told may be ignored. */
+static void end_attempt(const struct node *node)
+{
+        attempt_of(node)->node = NULL;
+}
+
+/* The kernel ignores the answers to all requests that began before. */
+static void invalidate(uint64_t number, bool pages)
+{
+        const struct node *node = &shared->nodes[number];
+
+        (void)pthread_mutex_lock(&telling);
+        end_attempt(node);
+        attempt_of(node)->drops++;
+        (void)pthread_mutex_unlock(&telling);
+        answer_invalidate(number, pages);
+        (void)pthread_mutex_lock(&telling);
+        end_attempt(node);
+        attempt_of(node)->drops--;
+        (void)pthread_mutex_unlock(&telling);
+}
+
 void caches_drop_attributes(struct node *node)
 {
         (void)pthread_mutex_lock(&telling);
         node->told_to = NOBODY; /* first: whoever is told from now on is counted */
         (void)pthread_mutex_unlock(&telling);
-        answer_invalidate(nodes_number(node), /* pages= */ false);
+        invalidate(nodes_number(node), /* pages= */ false);
+}
+
+/* That thread is told the attributes, and has them when it asks the next time, unless they are dropped meanwhile. */
+static void note_told(const struct node *node, pid_t thread)
+{
+        struct attempt *attempt = attempt_of(node);
+
+        (void)pthread_mutex_lock(&telling);
+        if (attempt->node == node &&
+            (attempt->thread == thread || now_ns(CLOCK_MONOTONIC) - attempt->since_ns > LATE_NS)) {
+                attempt->thread = thread;
+                attempt->told = true;
+        }
+        (void)pthread_mutex_unlock(&telling);
+}
+
+/* With the mutex held. Whether a name of the file may have been removed, of which the kernel need not know yet: that changes its time. */
+static bool has_lost_name(const struct stat *st)
+{
+        return now_ns(CLOCK_MONOTONIC) - name_gone_ns < LATE_NS &&
+               now_ns(CLOCK_REALTIME) - caches_nanoseconds(&st->st_ctim) < 2 * LATE_NS;
+}
+
+/* With the mutex held. Whether an attempt is under way, in which this thread is the one to be told now. */
+static bool take_turn(const struct node *node, pid_t thread)
+{
+        struct attempt *attempt = attempt_of(node);
+
+        if (attempt->node != node || attempt->drops > 0 ||
+            now_ns(CLOCK_MONOTONIC) - attempt->since_ns > ATTEMPT_LATES * LATE_NS)
+                return false;
+        attempt->thread = thread;
+        attempt->told = false;
+        return true;
+}
+
+/*
+ * What was told before is ignored since the attributes were dropped for an attempt, if it was not applied by then. An answer to
+ * a request that began later is applied, unless the attributes are dropped again, a write is answered, or another name of the
+ * file is removed meanwhile, which each end the attempt. A request began later if its thread was refused later, or if it was
+ * read long after. And once the kernel has an owner, it only gets the same again, as long as the file has that. Who changes
+ * owner, mode or ACL holds the inode's lock from before the kernel checks until the answer: so nobody else's check is older.
+ */
+bool caches_owner_is_known(struct node *node, pid_t thread, const struct stat *st)
+{
+        struct attempt *attempt = attempt_of(node);
+        bool known;
+        bool begun;
+
+        if (!node->owner_varied)
+                return true;
+        (void)pthread_mutex_lock(&telling);
+        if (attempt->node == node && attempt->told && attempt->thread == thread && attempt->drops == 0 &&
+            node->writers == 0 && !has_lost_name(st))
+                node->owner_varied = false;
+        known = !node->owner_varied;
+        begun = known || take_turn(node, thread);
+        (void)pthread_mutex_unlock(&telling);
+        if (begun)
+                return known;
+        caches_drop_attributes(node);
+        (void)pthread_mutex_lock(&telling);
+        attempt->node = node;
+        attempt->since_ns = now_ns(CLOCK_MONOTONIC);
+        (void)take_turn(node, thread);
+        (void)pthread_mutex_unlock(&telling);
+        return false;
+}
+
+void caches_name_goes(void)
+{
+        (void)pthread_mutex_lock(&telling);
+        name_gone_ns = now_ns(CLOCK_MONOTONIC);
+        (void)pthread_mutex_unlock(&telling);
 }
 
 /*
@@ -60,6 +186,8 @@ void caches_tell(struct node *node, pid_t thread, const struct stat *st)
         bool same;
 
         caches_tell_owner(node, st);
+        if (node->owner_varied && request_current()->opcode != FUSE_READDIRPLUS) /* of which it may leave entries out */
+                note_told(node, thread);
         if (shared->network || shared->alone)
                 return; /* nobody asks for the rest */
         (void)pthread_mutex_lock(&telling);
@@ -84,10 +212,29 @@ static bool has_set_id(const struct stat *st)
 void caches_tell_owner(struct node *node, const struct stat *st)
 {
         (void)pthread_mutex_lock(&telling);
+        if (node->told_uid != OWNER_UNTOLD && (node->told_uid != st->st_uid || node->told_gid != st->st_gid)) {
+                node->owner_varied = true;
+                end_attempt(node);
+        }
         node->told_uid = st->st_uid;
         node->told_gid = st->st_gid;
         if (has_set_id(st)) /* what is told afterwards it may ignore (caches_tell()) */
                 node->told_no_set_id = false;
+        (void)pthread_mutex_unlock(&telling);
+}
+
+void caches_set_owner(struct node *node, const struct stat *st)
+{
+        (void)pthread_mutex_lock(&telling);
+        node->told_uid = st->st_uid;
+        node->told_gid = st->st_gid;
+        (void)pthread_mutex_unlock(&telling);
+}
+
+void caches_owner_was_set(struct node *node, bool answered)
+{
+        (void)pthread_mutex_lock(&telling);
+        node->owner_varied = !answered;
         (void)pthread_mutex_unlock(&telling);
 }
 
@@ -118,6 +265,7 @@ void caches_begin_writing(struct node *node)
 {
         (void)pthread_mutex_lock(&telling);
         node->writers++;
+        end_attempt(node);
         (void)pthread_mutex_unlock(&telling);
 }
 
@@ -126,6 +274,7 @@ void caches_end_writing(struct node *node)
         (void)pthread_mutex_lock(&telling);
         node->writers--;
         node->told_to = SEVERAL;
+        end_attempt(node);
         (void)pthread_mutex_unlock(&telling);
 }
 
@@ -177,7 +326,7 @@ static void *work(void *ignored)
         for (;;) {
                 struct caches_job *job = take_job();
 
-                answer_invalidate(job->node, /* pages= */ true);
+                invalidate(job->node, /* pages= */ true);
                 (void)pthread_mutex_lock(&at_work);
                 job->then(job);
                 (void)pthread_mutex_unlock(&at_work);
@@ -195,6 +344,7 @@ int caches_begin(void)
         changed = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
         first = NULL;
         last = &first;
+        (void)memset(attempts, 0, sizeof attempts);
         return -pthread_create(&thread, NULL, work, NULL);
 }
 

@@ -36,6 +36,23 @@ void caches_tell(struct node *node, pid_t thread, const struct stat *st);
 void caches_tell_owner(struct node *node, const struct stat *st);
 
 /*
+ * caches_owner_is_known() - whether the kernel, when it checked what this thread asks for, knew the owner that it was told last.
+ * It may have ignored that: then it goes on with one that it was told before (docs/KERNEL.md). False: the thread asks once
+ * more, by the file's name, as the kernel does by itself for ESTALE; until then nobody can be believed.
+ */
+bool caches_owner_is_known(struct node *node, pid_t thread, const struct stat *st);
+
+/*
+ * caches_name_goes() - before a name is removed, and when that is answered: the kernel ignores what is told of its file meanwhile.
+ *
+ * caches_set_owner() - the kernel is about to be told a file's owner by the answer to FUSE_SETATTR, which it never ignores;
+ * caches_owner_was_set() - and whether it took that answer.
+ */
+void caches_name_goes(void);
+void caches_set_owner(struct node *node, const struct stat *st);
+void caches_owner_was_set(struct node *node, bool answered);
+
+/*
  * caches_note() - note a file's size and times, where nobody else changes it: there caches_tell() does not. True: they are
  * others than the last ones.
  */

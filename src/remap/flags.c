@@ -63,7 +63,8 @@ void flags_ioctl(fuse_req_t request, fuse_ino_t number, unsigned command, void *
                 r = operation_has_owner(request, node, (int)file->fh, RIGHTS_OF_OWNER);
                 if (r == 0)
                         r = set((int)file->fh, command, &value);
-                caches_drop_attributes(node); /* its change time */
+                if (r == 0)
+                        caches_drop_attributes(node); /* its change time */
         }
         if (r < 0)
                 operation_reply_error(request, r);

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "caches.h"
 #include "locks.h"
 #include "operation.h"
 #include "request.h"
@@ -119,9 +120,11 @@ static void remove_name(fuse_req_t request, fuse_ino_t parent, const char *name,
 
         if (r == 0 && (flags & AT_REMOVEDIR) == 0)
                 nodes_let_go(fd.fd, name);
+        caches_name_goes();
         if (r == 0 && ATTEMPT(request, unlinkat(fd.fd, name, flags)) < 0 && !operation_done_before(errno, ENOENT))
                 r = -errno;
         operation_reply_error(request, r);
+        caches_name_goes();
 }
 
 void names_unlink(fuse_req_t request, fuse_ino_t parent, const char *name)
@@ -175,10 +178,12 @@ void names_rename(fuse_req_t request, fuse_ino_t parent, const char *name, fuse_
                 r = operation_act_as_creator(request);
         if (r == 0 && (flags & (RENAME_EXCHANGE | RENAME_NOREPLACE)) == 0)
                 nodes_let_go(to.fd, new_name);
+        caches_name_goes();
         if (r == 0 && ATTEMPT(request, renameat2(from.fd, name, to.fd, new_name, flags)) < 0 &&
             !operation_done_before(errno, ENOENT))
                 r = -errno;
         operation_reply_error(request, r);
+        caches_name_goes();
 }
 
 void names_readlink(fuse_req_t request, fuse_ino_t number)

@@ -59,6 +59,7 @@ static int begin_root(void)
                                .device = st.st_dev,
                                .inode = st.st_ino,
                                .lookups = 2, /* never freed */
+                               .told_uid = OWNER_UNTOLD,
                                .mode = st.st_mode & S_IFMT };
         root->used = 1;
         shared->nodes_high = ROOT + 1;
@@ -193,6 +194,7 @@ static struct node *make(int *fd, const struct stat *st, uint64_t name, const un
                                .device = st->st_dev,
                                .inode = st->st_ino,
                                .name = name,
+                               .told_uid = OWNER_UNTOLD,
                                .mode = st->st_mode & S_IFMT,
                                .handle_type = handle->head.handle_type,
                                .handle_size = handle->head.handle_bytes };

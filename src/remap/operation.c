@@ -105,7 +105,7 @@ int operation_has_owner(fuse_req_t request, struct node *node, int fd, enum righ
         if (fstatat(fd, "", &st, AT_EMPTY_PATH) < 0)
                 return -errno;
         if (shared->checked && st.st_uid == node->told_uid && st.st_gid == node->told_gid)
-                return 0;
+                return caches_owner_is_known(node, (pid_t)context->pid, &st) ? 0 : -ESTALE;
         if (shared->checked) {
                 caches_drop_attributes(node); /* it asks again before it checks the next time */
                 return -EPERM;

@@ -68,7 +68,8 @@ int operation_act_as_creator(fuse_req_t request);
  * it, or, where these are enough, the caller is its owner. The kernel has asked the same, by attributes that may be older:
  * as long as a process has a file open, as old as when it opened it. Where the kernel alone checks permissions, mounts are
  * id-mapped with maps that need not be those of user namespaces, and only the kernel can tell: there the owner must be the
- * one that it was told last. Returns 0, EPERM or another negative errno.
+ * one that it was told last; if it was told several, it must be known that it has that one (caches_owner_is_known()). Returns 0,
+ * EPERM, ESTALE for the latter, or another negative errno.
  */
 enum rights { RIGHTS_OF_ROOT, RIGHTS_OF_OWNER };
 int operation_has_owner(fuse_req_t request, struct node *node, int fd, enum rights enough);

@@ -23,7 +23,7 @@
  * size or place of a member is noticed without it (SHARED_SIZES); that it is thought of with any other change, by a test
  * (generated.bats).
  */
-#define SHARED_LAYOUT 4 /* of declarations with the checksum 403509690 */
+#define SHARED_LAYOUT 4 /* of declarations with the checksum 1989933563 */
 
 #define THREADS_MAX 96
 #define REQUEST_SIZE ((size_t)1024 * 1024 + 4096) /* the largest write, and its header */
@@ -35,6 +35,7 @@
 #define OWNERS_MAX 4096
 #define ANSWER_SIZE 512 /* longer answers are to requests that can be repeated */
 #define WAITERS_MAX 4096
+#define OWNER_UNTOLD ((uint32_t)-1)
 #define WAITER_SIZE 96 /* a FUSE_SETLKW request */
 
 /* What tells that a file is unchanged. */
@@ -68,11 +69,12 @@ struct node {
         bool stale;             /* its server has no such file any more: its name may be another file's */
         bool told_varied;       /* caches.c */
         bool told_no_set_id;    /* since it lost its set-id bits, or had none, none were told; false: not known */
+        bool owner_varied;      /* the kernel may believe another owner that it was told: caches_owner_is_known() */
         uint32_t writers;       /* files open for writing in the container; too many after a daemon was killed */
         int32_t told_to;        /* who in the container was told its attributes since they were dropped */
         int32_t opened;         /* an open file of it that is passed through, of this daemon; 0: none is noted */
         struct file_state told; /* what was told last */
-        uint32_t told_uid;      /* and who owns it */
+        uint32_t told_uid;      /* and who owns it; OWNER_UNTOLD: nothing was told */
         uint32_t told_gid;
         struct file_state seen; /* as of the last open: is the page cache still valid? */
 };

@@ -136,6 +136,60 @@ for line in sys.stdin:
         answer ok
 }
 
+# While a thread writes the kernel ignores what it is told, and goes on with the owner that it had.
+@test "a file that the node gives to another user is no more the first one's, who writes to it and asks for its attributes meanwhile" {
+        make_source tmpfs
+        install -m 0644 -o 1000 -g 1000 /dev/null "$BATS_TEST_TMPDIR/tmpfs/file"
+        two_containers "$BATS_TEST_TMPDIR/tmpfs"
+        talk /usr/bin/setpriv --reuid 1000 --regid 1000 --clear-groups /usr/bin/python3 -u -c '
+import ctypes, fcntl, os, signal, sys
+fd = os.open("/data/file", os.O_RDWR)
+libc = ctypes.CDLL(None)
+if os.fork() == 0:
+    libc.prctl(1, signal.SIGKILL) # PR_SET_PDEATHSIG
+    while True:
+        os.pwrite(fd, b"x", 0)
+        fcntl.lockf(fd, fcntl.LOCK_SH)
+print("ready")
+sys.stdin.readline()
+said = "refused"
+for n in range(3000):
+    libc.statx(fd, b"", 0x1000 | 0x2000, 0xfff, bytes(256)) # AT_EMPTY_PATH | AT_STATX_FORCE_SYNC
+    try: said = os.fchmod(fd, 0o4777) or "ok"
+    except OSError: pass
+print(said)'
+        chown 0:0 "$BATS_TEST_TMPDIR/tmpfs/file"
+        tell try
+        answer refused
+        is "$(stat -c %u:%g:%a "$BATS_TEST_TMPDIR/tmpfs/file")" 0:0:644
+}
+
+# It is told another one by the call itself, so that the kernel has to ask twice.
+@test "who is given a file by the node changes its mode at once, by its name, and what the container gives to another is that one's" {
+        make_source tmpfs
+        install -m 0644 -o 1000 -g 1000 /dev/null "$BATS_TEST_TMPDIR/tmpfs/file"
+        two_containers "$BATS_TEST_TMPDIR/tmpfs"
+        in_container stat /data/file >/dev/null
+        chown 1001:1001 "$BATS_TEST_TMPDIR/tmpfs/file"
+        in_container /usr/bin/setpriv --reuid 1001 --regid 1001 --clear-groups /usr/bin/python3 -c 'import os; os.chmod("/data/file", 0o640)'
+        is "$(stat -c %u:%g:%a "$BATS_TEST_TMPDIR/tmpfs/file")" 1001:1001:640
+        in_container chown 1002:1002 /data/file
+        in_container /usr/bin/setpriv --reuid 1002 --regid 1002 --clear-groups /usr/bin/python3 -c '
+import os
+os.fchmod(os.open("/data/file", os.O_RDONLY), 0o600)'
+        is "$(stat -c %u:%g:%a "$BATS_TEST_TMPDIR/tmpfs/file")" 1002:1002:600
+}
+
+# Its root has no name that the kernel could look up once more.
+@test "who is given a whole mount by the node changes the mode of its root, after a while also without a name" {
+        make_source tmpfs
+        two_containers "$BATS_TEST_TMPDIR/tmpfs"
+        in_container stat /data >/dev/null
+        chown 1001:1001 "$BATS_TEST_TMPDIR/tmpfs"
+        wait_until 10 in_container /usr/bin/setpriv --reuid 1001 --regid 1001 --clear-groups /usr/bin/chmod -f 0750 /data
+        is "$(stat -c %u:%g:%a "$BATS_TEST_TMPDIR/tmpfs")" 1001:1001:750
+}
+
 @test "an id-mapped mount may have another map than the container, whose root is another owner's there" {
         make_source ext4
         local file=$BATS_TEST_TMPDIR/ext4/file map='[{"containerID": 300000, "hostID": 100000, "size": 65536}]'
