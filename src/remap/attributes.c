@@ -31,7 +31,7 @@ static void reply_attributes(fuse_req_t request, int r, struct node *node, int f
         caches_tell(node, fuse_req_ctx(request)->pid, &st);
         st.st_ino = nodes_shown_inode(st.st_dev, st.st_ino);
         source_ids_show(&st.st_uid, &st.st_gid);
-        answered = fuse_reply_attr(request, &st, operation_cached_seconds()) == 0;
+        answered = fuse_reply_attr(request, &st, operation_cached_seconds(node)) == 0;
         if (set)
                 caches_owner_was_set(node, answered);
 }
@@ -60,7 +60,7 @@ static struct stat plain_stat(const struct statx *st)
 /* The same with the time of birth, if the filesystem has that: all that the kernel asks for, and caches. */
 static void reply_more_attributes(fuse_req_t request, int r, struct node *node, int fd)
 {
-        struct newer_statx answer = { .valid = (uint64_t)operation_cached_seconds() };
+        struct newer_statx answer = {};
         struct stat plain;
         struct statx st;
 
@@ -70,6 +70,7 @@ static void reply_more_attributes(fuse_req_t request, int r, struct node *node, 
                 operation_reply_error(request, r);
                 return;
         }
+        answer.valid = (uint64_t)operation_cached_seconds(node);
         answer.mask = STATX_BASIC_STATS | (st.stx_mask & STATX_BTIME);
         answer.block_size = st.stx_blksize;
         answer.links = st.stx_nlink;

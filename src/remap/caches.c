@@ -188,7 +188,7 @@ void caches_tell(struct node *node, pid_t thread, const struct stat *st)
         caches_tell_owner(node, st);
         if (node->owner_varied && request_current()->opcode != FUSE_READDIRPLUS) /* of which it may leave entries out */
                 note_told(node, thread);
-        if (shared->network || shared->alone)
+        if (shared->network || nodes_alone(node))
                 return; /* nobody asks for the rest */
         (void)pthread_mutex_lock(&telling);
         same = caches_same(&node->told, &state);
@@ -292,7 +292,7 @@ bool caches_have_attributes(const struct node *node, pid_t thread, const struct 
 
 bool caches_have_pages(const struct node *node)
 {
-        return node->backing == 0 && !shared->alone;
+        return node->backing == 0 && !nodes_alone(node);
 }
 
 void caches_drop(struct caches_job *job)

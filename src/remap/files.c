@@ -64,18 +64,18 @@ static void adopt_file(struct node *node, int fd, const struct stat *st, struct 
                 caches_begin_writing(node);
         /* a change that a server counts need not show in its times; its filesystem here has a page cache, too. For a
          * file that is passed through the kernel refuses this flag (EIO) */
-        file->keep_cache = backing == 0 && (shared->alone || (!shared->network && is_as_seen(node, st)));
+        file->keep_cache = backing == 0 && (nodes_alone(node) || (!shared->network && is_as_seen(node, st)));
         /* else the kernel asks for the pieces of a large write all at once, and they are appended in any order. Before Linux 6.7
          * it keeps pages that are old then, until attributes tell, which it does not ask for where it is alone */
         file->direct_io =
-                backing == 0 && !shared->alone && (file->flags & (O_APPEND | O_DIRECT)) == (O_APPEND | O_DIRECT);
+                backing == 0 && !nodes_alone(node) && (file->flags & (O_APPEND | O_DIRECT)) == (O_APPEND | O_DIRECT);
         request_pass_through(backing);
 }
 
 /* The kernel does not ask again for attributes, and does not note what is written to mapped pages of the source. */
 static bool is_alone_and_passed(const struct node *node)
 {
-        return shared->alone && node->backing > 0;
+        return nodes_alone(node) && node->backing > 0;
 }
 
 /*
@@ -150,7 +150,7 @@ void files_open(fuse_req_t request, fuse_ino_t number, struct fuse_file_info *fi
                 return;
         }
         node->stale = false;
-        if (!shared->alone && (shared->network || !caches_have_attributes(node, fuse_req_ctx(request)->pid, &st)))
+        if (!nodes_alone(node) && (shared->network || !caches_have_attributes(node, fuse_req_ctx(request)->pid, &st)))
                 caches_drop_attributes(node);
         adopt_file(node, opened, &st, file);
         if (fuse_reply_open(request, file) < 0)

@@ -217,7 +217,7 @@ static void answer_lock(fuse_req_t request, struct node *node, int fd, int opera
         struct waiter *waiter = NULL;
 
         if (r == 0 && !caches_have_pages(node)) {
-                if (!shared->alone)
+                if (!nodes_alone(node))
                         caches_drop_attributes(node);
                 /* the caller was interrupted, does not know of the lock, and will not release it */
                 if (fuse_reply_err(request, 0) == -ENOENT && lock != NULL && !request_replayed())

@@ -42,6 +42,16 @@ uint64_t nodes_number(const struct node *node)
         return (uint64_t)(node - shared->nodes);
 }
 
+bool nodes_alone(const struct node *node)
+{
+        return shared->alone && node->name == 0;
+}
+
+bool nodes_may_be_several(void)
+{
+        return overlay;
+}
+
 uint64_t nodes_shown_inode(uint64_t device, uint64_t inode)
 {
         return device == shared->nodes[ROOT].device ? inode : inode ^ hash_bytes(HASH_SEED, &device, sizeof device);

@@ -21,6 +21,13 @@ struct node *nodes_get(uint64_t number);
 uint64_t nodes_number(const struct node *node);
 
 /*
+ * nodes_alone() - whether the kernel learns of each change of a node's file, and need not ask again: where nobody else
+ * changes the source's files, and the node is not one of several of one file. nodes_may_be_several() - some may be.
+ */
+bool nodes_alone(const struct node *node);
+bool nodes_may_be_several(void);
+
+/*
  * nodes_shown_inode() - what the container sees as a file's inode number, beside one device number for all: that of the
  * source, and another where below it other devices are, as subvolumes of btrfs are. Each has the same numbers.
  */

@@ -227,9 +227,9 @@ struct link_path operation_path(int fd)
         return path;
 }
 
-double operation_cached_seconds(void)
+double operation_cached_seconds(const struct node *node)
 {
-        return shared->alone ? CACHED_SECONDS_ALONE : CACHED_SECONDS;
+        return nodes_alone(node) ? CACHED_SECONDS_ALONE : CACHED_SECONDS;
 }
 
 struct fuse_entry_param operation_entry(const struct node *node, const struct stat *st)
@@ -237,9 +237,9 @@ struct fuse_entry_param operation_entry(const struct node *node, const struct st
         struct fuse_entry_param entry = { .ino = nodes_number(node),
                                           .generation = node->generation,
                                           .attr = *st,
-                                          .attr_timeout = operation_cached_seconds(),
-                                          .entry_timeout = shared->alone || S_ISDIR(node->mode)
-                                                                   ? operation_cached_seconds()
+                                          .attr_timeout = operation_cached_seconds(node),
+                                          .entry_timeout = nodes_alone(node) || S_ISDIR(node->mode)
+                                                                   ? operation_cached_seconds(node)
                                                                    : 0 };
 
         entry.attr.st_ino = nodes_shown_inode(st->st_dev, st->st_ino);
@@ -265,7 +265,7 @@ void operation_reply_entry(fuse_req_t request, int r, fuse_ino_t directory, int 
                 if (fuse_reply_entry(request, &entry) < 0)
                         nodes_forget(node, 1); /* the kernel did not take the answer */
         } else if (r == -ENOENT && shared->alone && request_current()->opcode == FUSE_LOOKUP) {
-                const struct fuse_entry_param none = { .entry_timeout = operation_cached_seconds() };
+                const struct fuse_entry_param none = { .entry_timeout = CACHED_SECONDS_ALONE };
 
                 (void)fuse_reply_entry(request, &none);
         } else

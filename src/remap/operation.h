@@ -111,8 +111,8 @@ struct link_path {
 };
 struct link_path operation_path(int fd);
 
-/* operation_cached_seconds() - how long the kernel believes attributes. */
-double operation_cached_seconds(void);
+/* operation_cached_seconds() - how long the kernel believes the attributes of a node. */
+double operation_cached_seconds(const struct node *node);
 
 /* operation_entry() - a node as an answer to a lookup. */
 struct fuse_entry_param operation_entry(const struct node *node, const struct stat *st);

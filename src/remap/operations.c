@@ -7,6 +7,7 @@
 #include "flags.h"
 #include "locks.h"
 #include "names.h"
+#include "nodes.h"
 #include "shared.h"
 #include "xattrs.h"
 
@@ -24,8 +25,8 @@ static void do_init(void *data, struct fuse_conn_info *connection)
         /* the kernel asks for the name of a file again when it is used: entries with their nodes are work for nothing */
         if (!shared->network && !shared->alone)
                 connection->want &= ~(unsigned)(FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO);
-        /* that a time has changed means that this mount has changed it */
-        if (shared->alone)
+        /* that a time has changed means that this mount has changed it, by the same node */
+        if (shared->alone && !nodes_may_be_several())
                 connection->want &= ~(unsigned)FUSE_CAP_AUTO_INVAL_DATA;
         connection->max_background = 64;
         /* libfuse says 256 pages, which may have 64 KiB; the kernel lets nobody read with less room than that (EINVAL) */

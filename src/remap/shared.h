@@ -128,7 +128,7 @@ struct shared {
         bool begun;    /* a daemon has read requests */
         bool served;   /* FUSE_INIT was answered */
         bool network;  /* the source is a network filesystem: others change its files */
-        bool alone;    /* nobody else changes the source's files: REMAP_CACHE_ALWAYS */
+        bool alone;    /* nobody else changes the source's files: REMAP_CACHE_ALWAYS; of one file: nodes_alone() */
         bool mappable; /* a filesystem of the node, with mounts that the kernel id-maps (operation_act_as_creator()) */
         bool mapped;   /* and it can */
         bool checked; /* mappable, and nobody but the kernel, which has done it, checks who may do what at the source */

@@ -140,6 +140,31 @@ thread.join()'
         umount -l "$dir/merged"
 }
 
+@test "what the container writes by one name of a file of an overlay it finds by its other name, also where that is open" {
+        only_remap
+        local dir=$BATS_TEST_TMPDIR/tmpfs
+        make_source tmpfs
+        mkdir "$dir"/{lower,upper,work,merged}
+        printf one >"$dir/upper/a"
+        ln "$dir/upper/a" "$dir/upper/b"
+        mount -t overlay -o "lowerdir=$dir/lower,upperdir=$dir/upper,workdir=$dir/work" overlay "$dir/merged"
+        remap_container
+        remap_mount "$dir/merged" /data '"cache": "always"'
+        is "$(in_container sh -c 'cat /data/b; stat -c " %s" /data/b')" "one 3"
+        in_container sh -c 'printf longer >>/data/a'
+        is "$(in_container sh -c 'stat -c %s /data/b; cat /data/b')" "9
+onelonger"
+        in_container /usr/bin/python3 -c 'import os, time
+b = os.open("/data/b", os.O_RDONLY)
+assert os.pread(b, 9, 0) == b"onelonger"
+a = os.open("/data/a", os.O_WRONLY)
+os.pwrite(a, b"two", 0)
+os.close(a)
+assert open("/data/b").read() == "twolonger"
+assert os.pread(b, 9, 0) == b"twolonger"'
+        umount -l "$dir/merged"
+}
+
 # bats test_tags=kernel
 @test "file operations give what they give without a cache: ext4" {
         always
