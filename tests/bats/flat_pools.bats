@@ -21,7 +21,8 @@ teardown() {
         driver_teardown
 }
 
-# other_volumes N: N volumes more, with their images, as if volume-create had made them before there was an index, or a sum.
+# other_volumes N: N volumes more, with their images, as if volume-create had made them before there was an index, or a sum. SPARSE: their
+# images are of that size, and have no blocks.
 other_volumes() {
         local template i
         template=$(jq -c . "$STATE_DIR/provisioned/first.json")
@@ -29,7 +30,11 @@ other_volumes() {
         for ((i = 0; i < $1; i++)); do
                 OTHERS=$((${OTHERS:-0} + 1))
                 printf '%s\n' "${template//first/other$OTHERS}" >"$STATE_DIR/provisioned/other$OTHERS.json"
-                printf '%04096d' 7 >"$POOL_DIR/other$OTHERS.img"
+                if [[ ${SPARSE:-} ]]; then
+                        truncate -s "$SPARSE" "$POOL_DIR/other$OTHERS.img"
+                else
+                        printf '%04096d' 7 >"$POOL_DIR/other$OTHERS.img"
+                fi
                 cp "$STATE_DIR/operations/op.json" "$STATE_DIR/operations/op$OTHERS.json"
         done
         rm -rf "$STATE_DIR/uses"
@@ -95,6 +100,50 @@ is_flat() {
         is_flat volume-capacity '{"pool": "fast"}'
 }
 
+# bats test_tags=text
+@test "volume-create costs the same however many sparse volumes its pool has" {
+        SPARSE=4096
+        is_flat volume-create '{"name": "data", "size": 4096, "pool": "fast", "parameters": {"preallocate": "false"}}' removed '{"name": "data"}'
+}
+
+# bats test_tags=text
+@test "volume-capacity costs the same however many sparse volumes its pool has" {
+        SPARSE=4096
+        is_flat volume-capacity '{"pool": "fast"}'
+}
+
+# were_attached FIRST LAST: those other volumes are attached, written to and detached.
+were_attached() {
+        local i
+        for ((i = $1; i <= $2; i++)); do
+                call attach "$(spec "other$i" type=loop)" "$NODE"
+                succeeded || return 1
+                printf x | dd of="$(loop_of "$POOL_DIR/other$i.img")" conv=notrunc status=none
+                call detach "other$i" "$NODE"
+                succeeded || return 1
+        done
+        helper volume-reconcile '{}'
+        assert_success
+}
+
+# bats test_tags=text
+@test "volume-capacity costs the same however many volumes of its pool were attached before the last volume-reconcile" {
+        local few
+        SPARSE=8192
+        other_volumes 5
+        were_attached 1 5
+        at_syscall "$(program volume-capacity)" '{"pool": "fast"}'
+        assert_success
+        few=$AT_TOTAL
+        other_volumes 55
+        were_attached 6 60
+        at_syscall "$(program volume-capacity)" '{"pool": "fast"}'
+        assert_success
+        echo "$few system calls with 5 volumes that were attached, $AT_TOTAL with 60"
+        ((AT_TOTAL - few < 25))
+        counted
+}
+
 # ---- what is remembered
 
 @test "images that are made, removed or renamed by hand are counted" {
@@ -158,15 +207,104 @@ is_flat() {
         counted
 }
 
-@test "what a sparse image does not have yet is not available, as it is written and given back" {
-        local before
+# sparse_attached: a sparse volume of 4 MiB, which is attached as $LOOP; BEFORE: what was available before that.
+sparse_attached() {
         created '{"name": "sparse", "size": "4m", "pool": "fast", "parameters": {"preallocate": "false"}}'
-        before=$(available fast)
-        dd if=/dev/zero of="$POOL_DIR/sparse.img" bs=1M count=2 conv=notrunc status=none
-        is "$(available fast)" "$before"
-        fallocate --punch-hole --offset 0 --length 1m "$POOL_DIR/sparse.img"
-        is "$(available fast)" "$before"
+        BEFORE=$(available fast)
+        call attach "$(spec sparse type=loop)" "$NODE"
+        succeeded
+        LOOP=$(loop_of "$POOL_DIR/sparse.img")
+}
+
+@test "what a sparse volume does not have yet is not available, as it is written and given back" {
+        sparse_attached
+        dd if=/dev/zero of="$LOOP" bs=1M count=2 conv=fsync status=none
+        is "$(stat -c %b "$POOL_DIR/sparse.img") $(available fast)" "4096 $BEFORE"
+        blkdiscard --length 1048576 "$LOOP"
+        is "$(stat -c %b "$POOL_DIR/sparse.img") $(available fast)" "2048 $BEFORE"
         counted
+}
+
+@test "what a sparse volume has got is not promised to it any more, when it is detached, attached again and deleted" {
+        local empty
+        empty=$(available fast)
+        sparse_attached
+        dd if=/dev/zero of="$LOOP" bs=1M count=2 conv=fsync status=none
+        call detach sparse "$NODE"
+        is "$(available fast)" "$BEFORE"
+        helper volume-reconcile '{}'
+        is "$(available fast)" "$BEFORE"
+        call attach "$(spec sparse type=loop)" "$NODE"
+        succeeded
+        dd if=/dev/zero of="$(loop_of "$POOL_DIR/sparse.img")" bs=1M count=1 seek=2 conv=fsync status=none
+        is "$(stat -c %b "$POOL_DIR/sparse.img") $(available fast)" "6144 $BEFORE"
+        call detach sparse "$NODE"
+        removed '{"name": "sparse"}'
+        is "$(available fast)" "$empty"
+        counted
+}
+
+@test "what a sparse volume gets is right, whenever others counted while it was attached" {
+        local n=0
+        created '{"name": "sparse", "size": "1m", "pool": "fast", "parameters": {"preallocate": "false"}}'
+        BEFORE=$(available fast)
+        while ((++n < 200)); do
+                at_syscall --at "newfstatat:$n" --run "touch '$POOL_DIR'; '$(program volume-capacity)' '{\"pool\": \"fast\"}'" \
+                        "$(program verbs/attach)" "$(spec sparse type=loop)" "$NODE"
+                assert_success
+                LOOP=$(loop_of "$POOL_DIR/sparse.img")
+                dd if=/dev/zero of="$LOOP" bs=64k count=1 conv=fsync status=none
+                is "$(available fast)" "$BEFORE" "with a count at newfstatat $n, what is available"
+                blkdiscard "$LOOP"
+                is "$(available fast)" "$BEFORE" "with a count at newfstatat $n, what is available after that"
+                call detach sparse "$NODE"
+                succeeded
+                helper volume-reconcile '{}'
+                ((AT_REACHED)) || break
+        done
+        ((n > 5 && n < 200))
+        counted
+}
+
+@test "blocks that an image was given by hand are counted by volume-reconcile" {
+        created '{"name": "sparse", "size": "4m", "pool": "fast", "parameters": {"preallocate": "false"}}'
+        BEFORE=$(available fast)
+        dd if=/dev/zero of="$POOL_DIR/sparse.img" bs=1M count=2 conv=notrunc status=none
+        helper volume-reconcile '{}'
+        assert_success
+        is "$(available fast)" "$BEFORE"
+        counted
+}
+
+@test "what a copy has got is right, whenever others counted while it was made" {
+        local n=0 from to fast=$POOL_DIR
+        make_pool_in_memory other 64m
+        created '{"name": "data", "size": "1m", "pool": "fast"}'
+        dd if=/dev/urandom of="$fast/data.img" bs=64k count=4 conv=notrunc status=none
+        for to in "$fast" "$POOL_DIR"; do
+                n=0
+                while ((++n < 60)); do
+                        at_syscall --at "fchmod:$n" --run "touch '$to'; '$(program volume-capacity)' '{\"pool\": \"${to##*/}\"}'" \
+                                "$(program volume-create)" "{\"name\": \"copy\", \"from\": \"data\", \"pool\": \"${to##*/}\"}"
+                        assert_success
+                        from=$(available "${to##*/}")
+                        rm -rf "$STATE_DIR/pool-sums"
+                        is "$from" "$(available "${to##*/}")" "with a count at fchmod $n, what is available"
+                        is "$(stat -c %a "$to/copy.img")" 600
+                        removed '{"name": "copy"}'
+                        ((AT_REACHED)) || break
+                done
+                ((n > 2 && n < 60))
+        done
+}
+
+@test "what was known of a pool before the node was booted is counted anew" {
+        local sums
+        sparse_attached
+        sums=$(compgen -G "$STATE_DIR/pool-sums/*/.sums")
+        jq -c '.owed = 0 | .boot = "another"' "$sums" >"$BATS_TEST_TMPDIR/sums"
+        cat "$BATS_TEST_TMPDIR/sums" >"$sums"
+        is "$(available fast)" "$BEFORE"
 }
 
 @test "blocks that the user of an attached volume gives back are not available to others" {

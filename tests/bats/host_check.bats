@@ -216,7 +216,7 @@ times() {
         assert_success
         # one that shows: more than there is
         sums=$(compgen -G "$STATE_DIR/pool-sums/*/.sums")
-        jq '.bytes = 1000000000000000' "$sums" >"$BATS_TEST_TMPDIR/sums"
+        jq '.full = 1000000000000000' "$sums" >"$BATS_TEST_TMPDIR/sums"
         cat "$BATS_TEST_TMPDIR/sums" >"$sums"
         before=$(times "$STATE_DIR/pool-sums" "$STATE_DIR/provisioned" "$SOURCE")
         check

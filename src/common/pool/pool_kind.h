@@ -76,6 +76,7 @@ struct pool_content {
         int fd;
         uint64_t size_bytes;
         bool blank;                   /* what is not written is zeroes */
+        bool filled;                  /* it is being written */
         char awake[PROVISION_ID_MAX]; /* what is active for that alone; "" nothing */
 };
 

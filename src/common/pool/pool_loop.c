@@ -178,11 +178,11 @@ int pool_loop_open(const struct config *config, const struct pool *pool, const c
         return fstat(fd, ret_stat) < 0 ? fail(error, errno, "fstat", id) : fd_take(&fd);
 }
 
-static int fill(const struct config *config, int fd, int pool_fd, const struct provision_record *record,
+/* ret_owed_bytes: blocks that it does not have. */
+static int fill(int fd, int pool_fd, const struct provision_record *record, uint64_t *ret_owed_bytes,
                 struct error *error)
 {
         struct stat st;
-        int r;
 
         if (!is_sparse(record->parameters) && fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)record->size_bytes) < 0)
                 return fail(error, errno, "make image", record->id);
@@ -190,8 +190,7 @@ static int fill(const struct config *config, int fd, int pool_fd, const struct p
         if (fstat(fd, &st) < 0)
                 return fail(error, errno, "fstat", record->id);
         st.st_size = (off_t)record->size_bytes;
-        if (pool_image_owed(&st) > 0 && (r = pool_sums_watch(config->state_dir, pool_fd, record->id, error)) < 0)
-                return r;
+        *ret_owed_bytes = pool_image_owed(&st);
         if (ftruncate(fd, (off_t)record->size_bytes) < 0)
                 return fail(error, errno, "make image", record->id);
         if (fsync(fd) < 0 || fsync(pool_fd) < 0)
@@ -206,6 +205,7 @@ static int create(const struct config *config, const struct pool *pool, const st
         cleanup_close int pool_fd = pool_use(config, pool, error);
         cleanup_pool_change struct pool_change change = POOL_CHANGE_NONE;
         cleanup_close int fd = -EBADF;
+        uint64_t owed_bytes;
         struct stat st;
         int r;
 
@@ -222,11 +222,11 @@ static int create(const struct config *config, const struct pool *pool, const st
         if (st.st_size != 0)
                 return fail_because(error, EEXIST, "make image", record->id, "%s/%s already exists, with %lld bytes",
                                     pool->path, record->id, (long long)st.st_size);
-        r = fill(config, fd, pool_fd, record, error);
+        r = fill(fd, pool_fd, record, &owed_bytes, error);
         if (r < 0)
                 (void)unlinkat(pool_fd, record->id, 0); /* it was empty, and the pool's lock keeps it ours */
         else
-                pool_change_end(&change, (int64_t)record->size_bytes);
+                pool_change_end(&change, (int64_t)record->size_bytes, (int64_t)owed_bytes);
         return r;
 }
 
@@ -322,6 +322,7 @@ static int wipe(const struct config *config, const struct pool *pool, const char
         cleanup_close int pool_fd = pool_open(config, pool, error);
         cleanup_pool_change struct pool_change change = POOL_CHANGE_NONE;
         cleanup_close int fd = pool_fd < 0 ? pool_fd : open_in(pool_fd, pool, id, O_RDWR, error);
+        uint64_t promised;
         struct stat st;
         int r;
 
@@ -332,13 +333,13 @@ static int wipe(const struct config *config, const struct pool *pool, const char
         if (st.st_size == 0)
                 return 0;
         pool_change_begin(config->state_dir, pool_fd, &change);
-        if ((r = pool_sums_watch(config->state_dir, pool_fd, id, error)) < 0)
+        promised = pool_image_promised(pool_fd, id, &st);
+        if ((r = pool_sums_watch(config->state_dir, pool_fd, id, promised, error)) < 0)
                 return r;
-        if ((r = make_blank(fd, st.st_size, pool_image_promised(pool_fd, id, &st) == 0)) < 0 ||
-            (r = fsync(fd) < 0 ? -errno : 0) < 0)
+        if ((r = make_blank(fd, st.st_size, promised == 0)) < 0 || (r = fsync(fd) < 0 ? -errno : 0) < 0)
                 return fail(error, -r, "wipe", id);
         (void)fremovexattr(fd, POOL_IMAGE_NAMESPACE); /* it holds nothing that is anybody's; most often there is none */
-        pool_change_end(&change, 0);
+        pool_change_end(&change, 0, 0);
         return 0;
 }
 
@@ -350,11 +351,13 @@ static int remove_image(const struct config *config, const struct pool *pool, co
         cleanup_close int pool_fd = pool_open(config, pool, error);
         cleanup_pool_change struct pool_change change = POOL_CHANGE_NONE;
         cleanup_close int fd = -EBADF;
+        uint64_t promised;
         struct stat st;
 
         if (pool_fd < 0)
                 return pool_fd;
         pool_change_begin(config->state_dir, pool_fd, &change);
+        promised = pool_change_promised(&change, id);
         fd = openat(pool_fd, id, O_PATH | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
                 st.st_size = 0;
@@ -362,7 +365,7 @@ static int remove_image(const struct config *config, const struct pool *pool, co
                 return fail(error, errno, "remove image", id);
         pool_change_renew(&change);
         pool_change_unwatch(&change, id);
-        pool_change_end(&change, -(int64_t)st.st_size);
+        pool_change_end(&change, -(int64_t)st.st_size, -(int64_t)promised);
         return fsync(pool_fd) < 0 ? fail(error, errno, "fsync", pool->path) : 0;
 }
 

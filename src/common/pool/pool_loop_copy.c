@@ -39,6 +39,28 @@ static int fill(int from_fd, int to_fd, const char *id, bool shares)
         return fchmod(to_fd, 0600 | POOL_IMAGE_SHARES) < 0 ? -errno : file_share(from_fd, to_fd);
 }
 
+/*
+ * Content is copied into an image that is not attached: it gets blocks until end_fill(). A filesystem that cannot mark
+ * it has volume-reconcile find what it got after a count.
+ */
+static int begin_fill(const struct config *config, const struct pool *pool, const char *id, int fd, struct error *error)
+{
+        cleanup_close int pool_fd = pool_open(config, pool, error);
+        uint64_t promised;
+        struct stat st;
+
+        if (pool_fd < 0)
+                return pool_fd;
+        promised = pool_image_promise(pool_fd, id, &st);
+        (void)fchmod(fd, 0600 | POOL_IMAGE_SHARES);
+        return pool_sums_watch(config->state_dir, pool_fd, id, promised, error);
+}
+
+static void end_fill(int fd)
+{
+        (void)fchmod(fd, 0600); /* else its blocks are asked for at each call */
+}
+
 /* Copying ends early with ECANCELED where the program is asked to end: then that is the reason. */
 static int fail_fill(int r, const char *operation, const char *id, struct error *error)
 {
@@ -92,9 +114,13 @@ int pool_loop_copy(const struct config *config, const struct pool *pool, const c
 
         if (to_fd < 0)
                 return to_fd == -ENOENT ? fail(error, ENOENT, OPERATION_OPEN_IMAGE, id) : to_fd;
+        if ((r = begin_fill(config, pool, to, to_fd, error)) < 0)
+                return r;
         if ((r = copy_namespace(from_fd, to_fd)) < 0 || (r = fill(from_fd, to_fd, id, shares)) < 0 ||
             (r = keep_size(to_fd, st.st_size)) < 0)
                 return fail_fill(r, "copy image", id, error);
+        if (!shares)
+                end_fill(to_fd);
         return 0;
 }
 
@@ -102,11 +128,15 @@ int pool_loop_open_content(const struct config *config, const struct pool *pool,
                            struct pool_content *ret_content, struct error *error)
 {
         struct stat st;
-        int fd = pool_loop_open(config, pool, id, write ? O_RDWR : O_RDONLY, &st, error);
+        cleanup_close int fd = pool_loop_open(config, pool, id, write ? O_RDWR : O_RDONLY, &st, error);
+        int r;
 
-        *ret_content = (struct pool_content){ .fd = fd, .blank = true };
+        *ret_content = (struct pool_content){ .fd = -EBADF, .blank = true, .filled = write };
         if (fd < 0)
                 return fd == -ENOENT ? fail(error, ENOENT, OPERATION_OPEN_IMAGE, id) : fd;
+        if (write && (r = begin_fill(config, pool, id, fd, error)) < 0)
+                return r;
+        ret_content->fd = fd_take(&fd);
         ret_content->size_bytes = (uint64_t)st.st_size;
         return 0;
 }
@@ -114,6 +144,8 @@ int pool_loop_open_content(const struct config *config, const struct pool *pool,
 void pool_loop_close_content(const struct pool *pool, struct pool_content *content)
 {
         (void)pool;
+        if (content->filled)
+                end_fill(content->fd);
         fd_close(&content->fd);
 }
 
@@ -162,13 +194,13 @@ int pool_loop_restore(const struct config *config, const struct pool *pool, cons
         cleanup_close int old_fd = from_fd < 0 ? from_fd : pool_loop_open(config, pool, id, O_RDONLY, &before, error);
         cleanup_close int fd = -EBADF;
         char name[PROVISION_ID_MAX + 16];
-        bool is_whole;
+        uint64_t promised;
         int r;
 
         (void)ret_torn;
         if (old_fd < 0)
                 return old_fd == -ENOENT ? fail(error, ENOENT, OPERATION_OPEN_IMAGE, from) : old_fd;
-        is_whole = pool_image_promised(pool_fd, id, &before) == 0;
+        promised = pool_image_promised(pool_fd, id, &before);
         put_temporary(id, name);
         fd = openat(pool_fd, name, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (fd < 0)
@@ -179,7 +211,7 @@ int pool_loop_restore(const struct config *config, const struct pool *pool, cons
             (r = copy_namespace(old_fd, fd)) < 0 || (r = fsync(fd) < 0 ? -errno : 0) < 0)
                 goto failed;
         pool_change_begin(config->state_dir, pool_fd, &change);
-        if ((r = pool_sums_watch(config->state_dir, pool_fd, id, error)) < 0)
+        if ((r = pool_sums_watch(config->state_dir, pool_fd, id, promised, error)) < 0)
                 goto told;
         if (renameat(pool_fd, name, pool_fd, id) < 0) {
                 r = -errno;
@@ -187,9 +219,9 @@ int pool_loop_restore(const struct config *config, const struct pool *pool, cons
         }
         pool_change_renew(&change);
         fd_close(&old_fd);
-        if (is_whole && !shares)
+        if (promised == 0 && !shares)
                 keep_whole(fd, id, st.st_size);
-        pool_change_end(&change, st.st_size - before.st_size);
+        pool_change_end(&change, st.st_size - before.st_size, 0);
         return fsync(pool_fd) < 0 ? fail(error, errno, "fsync", pool->path) : 0;
 
 failed:

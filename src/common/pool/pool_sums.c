@@ -15,6 +15,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "pool/pool_count.h"
+#include "process/proc.h"
 
 #define DIRECTORY "pool-sums"
 #define SUMS ".sums" /* no name of an image */
@@ -85,24 +86,42 @@ static int open_files(const struct state *sums, const char *name, bool create)
         return fd < 0 ? -errno : fd;
 }
 
-/* 1: the sum is known. */
-static int load(int files_fd, const struct stat *pool, uint64_t *ret_bytes)
+/* What is not negative; else the file is damaged. */
+static bool get_bytes(const json_t *object, const char *key, uint64_t *ret_bytes)
+{
+        const json_t *bytes = json_object_get(object, key);
+
+        if (!json_is_integer(bytes) || json_integer_value(bytes) < 0)
+                return false;
+        *ret_bytes = (uint64_t)json_integer_value(bytes);
+        return true;
+}
+
+/* A power cut may have lost what an image had got. */
+static void put_boot(char *ret_boot_id)
+{
+        if (proc_boot_id(ret_boot_id) < 0)
+                ret_boot_id[0] = '\0';
+}
+
+/* 1: the sums are known. */
+static int load(int files_fd, const struct stat *pool, struct pool_use *ret_sums)
 {
         cleanup_json json_t *object = NULL;
         char time[POOL_TIME_SIZE];
+        char boot[PROC_BOOT_ID_SIZE];
         struct error ignored; /* a damaged file counts as none */
-        const json_t *bytes;
         const char *of;
+        const char *in;
 
         if (json_file_load(files_fd, SUMS, JSON_OBJECT, &object, &ignored) < 0)
                 return 0;
         put_time(pool, time);
+        put_boot(boot);
         of = json_string_value(json_object_get(object, "time"));
-        bytes = json_object_get(object, "bytes");
-        if (of == NULL || strcmp(of, time) != 0 || !json_is_integer(bytes) || json_integer_value(bytes) < 0)
-                return 0;
-        *ret_bytes = (uint64_t)json_integer_value(bytes);
-        return 1;
+        in = json_string_value(json_object_get(object, "boot"));
+        return of != NULL && strcmp(of, time) == 0 && in != NULL && strcmp(in, boot) == 0 &&
+               get_bytes(object, "full", &ret_sums->full_bytes) && get_bytes(object, "owed", &ret_sums->owed_bytes);
 }
 
 /* An image that is larger than all were, grown by hand: the sum is not known. */
@@ -112,29 +131,61 @@ static bool can_grow(uint64_t bytes, int64_t grown_bytes)
 }
 
 /* With the lock. */
-static int save(int files_fd, const char *time, uint64_t bytes)
+static int save(int files_fd, const char *time, const struct pool_use *sums)
 {
-        cleanup_json json_t *object = json_pack("{s:s, s:I}", "time", time, "bytes", (json_int_t)bytes);
+        cleanup_json json_t *object = NULL;
+        char boot[PROC_BOOT_ID_SIZE];
 
+        put_boot(boot);
+        object = json_pack("{s:s, s:s, s:I, s:I}", "time", time, "boot", boot, "full", (json_int_t)sums->full_bytes,
+                           "owed", (json_int_t)sums->owed_bytes);
         return json_file_replace(files_fd, SUMS, object, FILE_PLAIN);
 }
 
-/* What the images owe whose blocks may change. */
-static int ask_watched(int pool_fd, int files_fd, uint64_t *ret_owed)
+/* What is found out of the images that have a mark. */
+struct marked {
+        int64_t grown_bytes; /* what they owe now, less what the sum has for them */
+        bool stays;          /* each is attached, or shares blocks: none needs its mark no more */
+};
+
+/* attached: NULL: it is not asked which are. */
+static int ask_marked(int pool_fd, int files_fd, const struct pool_attached *attached, struct marked *ret_marked)
 {
         DIR *list = file_list(files_fd, ".");
         const struct dirent *entry;
-        struct stat st;
+        int r = 0;
 
-        *ret_owed = 0;
+        *ret_marked = (struct marked){ .stays = true };
         if (list == NULL)
                 return -errno;
-        while ((entry = readdir(list)) != NULL)
-                if (entry->d_name[0] != '.' && fstatat(pool_fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-                    S_ISREG(st.st_mode))
-                        *ret_owed += pool_image_promised(pool_fd, entry->d_name, &st);
+        while (r == 0 && (entry = readdir(list)) != NULL) {
+                struct stat st = {};
+                uint64_t noted;
+
+                if (entry->d_name[0] == '.' || (r = pool_mark_read(files_fd, entry->d_name, &noted)) < 0)
+                        continue;
+                ret_marked->grown_bytes += (int64_t)pool_image_promise(pool_fd, entry->d_name, &st) - (int64_t)noted;
+                if (attached != NULL && (st.st_mode & POOL_IMAGE_SHARES) == 0 &&
+                    !pool_attached_has(attached, st.st_ino))
+                        ret_marked->stays = false;
+        }
         (void)closedir(list); /* only read from */
-        return 0;
+        return r;
+}
+
+/* What is known, as of now. 1: it is, and has not changed meanwhile. */
+static int ask_known(int pool_fd, int files_fd, struct pool_use *ret_use)
+{
+        struct marked marked;
+        struct stat pool;
+        struct stat now;
+
+        if (files_fd < 0 || fstat(pool_fd, &pool) < 0 || load(files_fd, &pool, ret_use) <= 0 ||
+            ask_marked(pool_fd, files_fd, /* attached= */ NULL, &marked) < 0 || fstat(pool_fd, &now) < 0 ||
+            !is_same_time(&pool, &now) || !can_grow(ret_use->owed_bytes, marked.grown_bytes))
+                return 0;
+        ret_use->owed_bytes += (uint64_t)marked.grown_bytes;
+        return 1;
 }
 
 /* With the lock: what is counted is remembered, if it can be. */
@@ -144,13 +195,13 @@ static int count_and_keep(int pool_fd, int files_fd, struct pool_use *ret_use, s
         char after[POOL_TIME_SIZE];
         bool keeps = renew_time(pool_fd, time) == 0;
         struct stat st;
-        int r = pool_count(pool_fd, files_fd, ret_use, error);
+        int r = pool_count(pool_fd, keeps ? files_fd : -EBADF, ret_use, error);
 
-        if (r <= 0 || !keeps || fstat(pool_fd, &st) < 0)
+        if (r <= 0 || fstat(pool_fd, &st) < 0)
                 return r < 0 ? r : 0;
         put_time(&st, after);
-        if (strcmp(time, after) == 0)                            /* else an image came or went meanwhile */
-                (void)save(files_fd, time, ret_use->full_bytes); /* else they are counted again */
+        if (strcmp(time, after) == 0)                /* else an image came or went meanwhile */
+                (void)save(files_fd, time, ret_use); /* else they are counted again */
         return 0;
 }
 
@@ -159,14 +210,18 @@ static int count_only(int pool_fd, struct pool_use *ret_use, struct error *error
         return pool_count(pool_fd, -EBADF, ret_use, error);
 }
 
-/* With the lock: whether a sum is right; then nothing is written. */
+/* With the lock: whether the sums are right, and the marks needed; then nothing is written. */
 static bool is_right(int pool_fd, int files_fd, const struct stat *pool, struct pool_use *ret_use)
 {
+        cleanup_pool_attached struct pool_attached attached = { .device = pool->st_dev };
         struct error ignored; /* it is counted again */
-        uint64_t bytes;
+        struct marked marked;
+        struct pool_use sums;
 
-        return load(files_fd, pool, &bytes) > 0 && pool_count(pool_fd, files_fd, ret_use, &ignored) > 0 &&
-               ret_use->full_bytes == bytes;
+        return load(files_fd, pool, &sums) > 0 && pool_attached_add(&attached) == 0 &&
+               ask_marked(pool_fd, files_fd, &attached, &marked) == 0 && marked.stays &&
+               count_only(pool_fd, ret_use, &ignored) >= 0 && ret_use->full_bytes == sums.full_bytes &&
+               (int64_t)ret_use->owed_bytes == (int64_t)sums.owed_bytes + marked.grown_bytes;
 }
 
 int pool_sums_ask(const char *state_dir, int pool_fd, bool anew, struct pool_use *ret_use, struct error *error)
@@ -180,8 +235,7 @@ int pool_sums_ask(const char *state_dir, int pool_fd, bool anew, struct pool_use
         if (open_state(state_dir, &sums) < 0 || put_name(pool_fd, name, &pool) < 0)
                 return count_only(pool_fd, ret_use, error);
         files_fd = open_files(&sums, name, /* create= */ false);
-        if (!anew && files_fd >= 0 && load(files_fd, &pool, &ret_use->full_bytes) > 0 &&
-            ask_watched(pool_fd, files_fd, &ret_use->owed_bytes) == 0)
+        if (!anew && ask_known(pool_fd, files_fd, ret_use) > 0)
                 return 0;
         /* else another call counts, or changes the pool, which has the lock till then */
         if (!state_try_lock(&sums, lock_of(name)))
@@ -206,8 +260,7 @@ int pool_sums_look(const char *state_dir, int pool_fd, struct pool_use *ret_use,
 
         if (state_open(state_dir, DIRECTORY, /* create= */ false, &sums, &ignored) == 0 &&
             put_name(pool_fd, name, &pool) == 0 && (files_fd = open_files(&sums, name, /* create= */ false)) >= 0 &&
-            load(files_fd, &pool, &ret_use->full_bytes) > 0 &&
-            ask_watched(pool_fd, files_fd, &ret_use->owed_bytes) == 0)
+            ask_known(pool_fd, files_fd, ret_use) > 0)
                 return 0;
         return count_only(pool_fd, ret_use, error);
 }
@@ -236,7 +289,7 @@ void pool_change_begin(const char *state_dir, int pool_fd, struct pool_change *r
                 return;
         ret_change->counted = true;
         ret_change->known = ret_change->files_fd >= 0 && fstat(pool_fd, &pool) == 0 &&
-                            load(ret_change->files_fd, &pool, &ret_change->full_bytes) > 0 &&
+                            load(ret_change->files_fd, &pool, &ret_change->known_sums) > 0 &&
                             fstat(pool_fd, &now) == 0 && is_same_time(&pool, &now);
         if (renew_time(pool_fd, ret_change->time) == 0)
                 return;
@@ -251,18 +304,38 @@ void pool_change_renew(struct pool_change *change)
         change->known = change->known && renew_time(change->pool_fd, change->time) == 0;
 }
 
-void pool_change_unwatch(const struct pool_change *change, const char *image)
+uint64_t pool_change_promised(struct pool_change *change, const char *image)
 {
-        if (change->files_fd >= 0)
-                (void)unlinkat(change->files_fd, image, 0); /* one that stays does no harm */
+        uint64_t promised = 0;
+        struct stat st;
+        int r;
+
+        if (!change->known)
+                return 0;
+        r = pool_mark_read(change->files_fd, image, &promised);
+        if (r == -ENOENT)
+                return pool_image_promise(change->pool_fd, image, &st);
+        change->known = r == 0;
+        return promised;
+}
+
+void pool_change_unwatch(struct pool_change *change, const char *image)
+{
+        /* what the mark says is in no sum any more */
+        if (change->files_fd >= 0 && unlinkat(change->files_fd, image, 0) < 0 && errno != ENOENT)
+                change->known = false;
 }
 
 /* With the time that the change gave the directory: a sum is not believed if others changed it since. */
-void pool_change_end(struct pool_change *change, int64_t grown_bytes)
+void pool_change_end(struct pool_change *change, int64_t grown_bytes, int64_t promised_bytes)
 {
-        if (change->known && can_grow(change->full_bytes, grown_bytes))
-                (void)save(change->files_fd, change->time,
-                           change->full_bytes + (uint64_t)grown_bytes); /* else they are counted */
+        struct pool_use *sums = &change->known_sums;
+
+        if (change->known && can_grow(sums->full_bytes, grown_bytes) && can_grow(sums->owed_bytes, promised_bytes)) {
+                sums->full_bytes += (uint64_t)grown_bytes;
+                sums->owed_bytes += (uint64_t)promised_bytes;
+                (void)save(change->files_fd, change->time, sums); /* else they are counted */
+        }
         pool_change_release(change);
 }
 
@@ -273,7 +346,7 @@ void pool_change_release(struct pool_change *change)
         *change = (struct pool_change)POOL_CHANGE_NONE;
 }
 
-int pool_sums_watch(const char *state_dir, int pool_fd, const char *image, struct error *error)
+int pool_sums_watch(const char *state_dir, int pool_fd, const char *image, uint64_t promised_bytes, struct error *error)
 {
         cleanup_state struct state sums = STATE_NONE;
         cleanup_close int files_fd = -EBADF;
@@ -287,7 +360,7 @@ int pool_sums_watch(const char *state_dir, int pool_fd, const char *image, struc
                 return r;
         if ((r = put_name(pool_fd, name, &pool)) == 0) {
                 files_fd = open_files(&sums, name, /* create= */ true);
-                r = files_fd < 0 ? files_fd : file_ensure(files_fd, image);
+                r = files_fd < 0 ? files_fd : pool_mark(files_fd, image, promised_bytes);
         }
         return r < 0 ? fail(error, -r, "watch image", image) : 0;
 }

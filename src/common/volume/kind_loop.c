@@ -171,7 +171,7 @@ static int attach_new(struct volume_call *call, const struct loop_image *image, 
 static int detach_all(struct volume_call *call, struct error *error);
 
 /* had: the device that the volume already has, or NULL; it is not mounted. */
-static int attach_image(struct volume_call *call, const struct loop_image *image, const struct loop_device *had,
+static int attach_image(struct volume_call *call, struct loop_image *image, const struct loop_device *had,
                         struct error *error)
 {
         uint64_t key[2] = { image->st.st_dev, image->st.st_ino };
@@ -204,7 +204,7 @@ static int attach_image(struct volume_call *call, const struct loop_image *image
                 return save(call, error);
         if ((r = attach_new(call, image, error)) < 0)
                 return r;
-        /* again: a count meanwhile has not seen it attached; it is there else, and the next count sees it */
+        /* again; it is there else, and the next count sees it */
         (void)loop_image_watch(call, image, &ignored);
         return 0;
 }

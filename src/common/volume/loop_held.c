@@ -67,6 +67,8 @@ int loop_held_attach(struct volume_call *call, struct error *error)
         fd = loop_device_attach(image.fd, image.path, tag, &form, &device, error);
         if (fd < 0)
                 return fd;
+        if ((r = loop_image_watch(call, &image, error)) < 0)
+                return r;
         (void)text_copy(call->record.device, sizeof call->record.device, device.path);
         (void)text_copy(call->record.source, sizeof call->record.source, image.path);
         call->record.device_number = device.number;

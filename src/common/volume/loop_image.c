@@ -205,10 +205,16 @@ void loop_image_undo(const struct volume_call *call, const struct loop_image *im
                 provision_image_undo(&call->config, &call->provisioned, &made);
 }
 
-int loop_image_watch(const struct volume_call *call, const struct loop_image *image, struct error *error)
+int loop_image_watch(const struct volume_call *call, struct loop_image *image, struct error *error)
 {
-        return image->pool.kind == NULL ? 0
-                                        : pool_sums_watch(call->config.state_dir, image->pool_fd, image->name, error);
+        struct stat st;
+
+        if (image->pool.kind == NULL)
+                return 0;
+        if (!image->watched)
+                image->promised_bytes = pool_image_promise(image->pool_fd, image->name, &st);
+        image->watched = true;
+        return pool_sums_watch(call->config.state_dir, image->pool_fd, image->name, image->promised_bytes, error);
 }
 
 /* An image that has all its blocks gets those that it grows by. */
@@ -231,6 +237,7 @@ static int fill(const struct volume_call *call, const struct loop_image *image, 
 int loop_image_grow(const struct volume_call *call, struct loop_image *image, uint64_t size_bytes, struct error *error)
 {
         cleanup_pool_change struct pool_change change = POOL_CHANGE_NONE;
+        struct stat st;
         int r;
 
         if (image->read_only)
@@ -239,20 +246,21 @@ int loop_image_grow(const struct volume_call *call, struct loop_image *image, ui
         if (pool_counts(image->name))
                 pool_change_begin(call->config.state_dir, image->pool_fd, &change);
         /* a count has not seen what it owes before it is larger */
-        if (change.counted && (r = pool_sums_watch(call->config.state_dir, image->pool_fd, image->name, error)) < 0)
+        if (change.counted && (r = pool_sums_watch(call->config.state_dir, image->pool_fd, image->name,
+                                                   pool_image_promise(image->pool_fd, image->name, &st), error)) < 0)
                 return r;
         if (fstat(image->fd, &image->st) < 0)
                 return fail(error, errno, "fstat", image->path);
         /* another volume that names the image may have grown it */
         if ((uint64_t)image->st.st_size >= size_bytes) {
-                pool_change_end(&change, 0);
+                pool_change_end(&change, 0, 0);
                 return 0;
         }
         if ((r = fill(call, image, size_bytes, error)) < 0)
                 return r;
         if (ftruncate(image->fd, (off_t)size_bytes) < 0)
                 return fail(error, errno, "grow image", image->path);
-        pool_change_end(&change, (int64_t)size_bytes - image->st.st_size);
+        pool_change_end(&change, (int64_t)size_bytes - image->st.st_size, 0);
         if (fsync(image->fd) < 0) /* the record will say that it is as large */
                 return fail(error, errno, "fsync", image->path);
         image->st.st_size = (off_t)size_bytes;

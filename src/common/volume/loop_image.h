@@ -25,6 +25,8 @@ struct loop_image {
         struct pool pool; /* it is in; its kind is NULL: in none, where no image is made */
         bool read_only;   /* the file cannot be written */
         bool created;     /* by this call: no other process can have it yet */
+        bool watched;     /* loop_image_watch() has asked what it is promised */
+        uint64_t promised_bytes;
 };
 
 void loop_image_release(struct loop_image *image);
@@ -59,8 +61,11 @@ int loop_image_check_policy(const struct volume_call *call, const struct loop_im
  */
 int loop_image_open(const struct volume_call *call, struct loop_image *image, struct error *error);
 
-/* loop_image_watch() - before it is attached, and after: whoever has the device can give blocks of the image back. */
-int loop_image_watch(const struct volume_call *call, const struct loop_image *image, struct error *error);
+/*
+ * loop_image_watch() - before it is attached, and after, since a count meanwhile has not seen it attached: what uses the
+ * device gives the image blocks, and can give them back.
+ */
+int loop_image_watch(const struct volume_call *call, struct loop_image *image, struct error *error);
 
 /* loop_image_grow() - make the file larger. Errors: EROFS; those of ftruncate(2). */
 int loop_image_grow(const struct volume_call *call, struct loop_image *image, uint64_t size_bytes, struct error *error);
