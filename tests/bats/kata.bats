@@ -102,7 +102,8 @@ profile_vm() {
         nothing_is_left
 }
 
-# ephemeral_is_for_machines KEY=VALUE...: an ephemeral volume of these options is for virtual machines from mount to unmount.
+# ephemeral_is_for_machines KEY=VALUE...: an ephemeral volume of these options is for virtual machines from mount to unmount. ERASED: it is
+# erased then.
 ephemeral_is_for_machines() {
         local image
         SPEC=$(spec scratch ephemeral=true size=64Mi "$@")
@@ -117,7 +118,7 @@ ephemeral_is_for_machines() {
         call mount "$DIR" "$SPEC"
         succeeded || return 1
         is "$(cat "$DIR/file")" hello || return 1
-        is "$(jq .eraseAfter "$STATE_DIR"/provisioned/ephemeral-*.json)" false || return 1
+        is "$(jq '.eraseAfter != false' "$STATE_DIR"/provisioned/ephemeral-*.json)" "${ERASED:-false}" || return 1
         call unmount "$DIR"
         succeeded || return 1
         call unmount "$DIR"
@@ -132,6 +133,29 @@ ephemeral_is_for_machines() {
 @test "an ephemeral volume of a profile with kataContainers and eraseAfter is for virtual machines, and gone after unmount" {
         profile_vm
         ephemeral_is_for_machines profile=vm
+}
+
+@test "an ephemeral volume with kataContainers and eraseAfter true is for virtual machines, and is erased after unmount" {
+        ERASED=true ephemeral_is_for_machines kataContainers=true eraseAfter=true
+}
+
+@test "a volume with room for xfs, but not in the image for a virtual machine, is refused when it is made" {
+        call attach "$(spec vm type=loop size=330Mi kataContainers=true @fsType=xfs)" "$NODE"
+        assert_refused xfs "300 MiB" 346030080
+        call mount "$DIR" "$(spec vm ephemeral=true size=330Mi kataContainers=true @fsType=xfs)"
+        assert_refused xfs "300 MiB"
+        helper volume-create '{"name": "vm", "size": "330m", "fsType": "xfs", "parameters": {"kataContainers": "true"}}'
+        assert_failure EINVAL
+        is "$(ls "$POOL")$(ls "$STATE_DIR/provisioned")" '' "images and records"
+        nothing_is_left
+}
+
+@test "a volume for a virtual machine with room for xfs in the image has that" {
+        SPEC=$(spec vm type=loop size=344Mi kataContainers=true @fsType=xfs)
+        up
+        is "$(node_mount_type "$DIR")" xfs
+        down
+        nothing_is_left
 }
 
 @test "an ephemeral volume that is too small for an image leaves nothing" {

@@ -132,6 +132,13 @@ namespaces() { # [REGION]
         umount "$trace"
 }
 
+@test "a volume with room for xfs, but not on its namespace's device, is refused when it is made" {
+        create data $((304 << 20)) '"fsType": "xfs"'
+        assert_failure EINVAL
+        [[ $output == *"xfs needs at least 300 MiB"* ]]
+        is "$(namespaces)" ''
+}
+
 @test "a volume for FileIO is of sectors, and not mounted with DAX" {
         create data $((60 << 20)) '"parameters": {"usage": "FileIO"}'
         assert_success

@@ -50,15 +50,22 @@ need_set filesystem_needs(const char *type)
         return i < FILESYSTEMS ? filesystems[i].needs : 0;
 }
 
-int filesystem_check_size(const char *type, uint64_t size_bytes, const char *volume, struct error *error)
+uint64_t filesystem_minimum_bytes(const char *type)
 {
         size_t i = index_of(type);
 
-        if (i == FILESYSTEMS || size_bytes >= filesystems[i].minimum_bytes)
+        return i < FILESYSTEMS ? filesystems[i].minimum_bytes : 0;
+}
+
+int filesystem_check_size(const char *type, uint64_t size_bytes, const char *volume, struct error *error)
+{
+        uint64_t minimum_bytes = filesystem_minimum_bytes(type);
+
+        if (size_bytes >= minimum_bytes)
                 return 0;
         return fail_because(error, EINVAL, "make filesystem", volume,
                             "a filesystem of type %s needs at least %llu MiB, and this is of %llu bytes", type,
-                            (unsigned long long)(filesystems[i].minimum_bytes >> 20), (unsigned long long)size_bytes);
+                            (unsigned long long)(minimum_bytes >> 20), (unsigned long long)size_bytes);
 }
 
 int filesystem_choose(const struct block_device *device, const char *asked, char *ret_type, struct error *error)

@@ -29,6 +29,9 @@ int filesystem_choose(const struct block_device *device, const char *asked, char
 /* filesystem_needs() - what the node must have to make and mount one of this type ("" the default). */
 need_set filesystem_needs(const char *type);
 
+/* filesystem_minimum_bytes() - what such a filesystem needs; 0: it is not known. */
+uint64_t filesystem_minimum_bytes(const char *type);
+
 /*
  * filesystem_check_size() - whether such a filesystem ("" any) can be made in so many bytes; volume names what has them.
  * Errors: EINVAL it cannot.

@@ -120,6 +120,8 @@ struct pool_kind {
         /* how much is left for volumes with such parameters (an object of strings, or NULL) */
         int (*measure)(const struct config *config, const struct pool *pool, const json_t *parameters,
                        struct pool_measure *ret_measure, struct error *error);
+        /* what the device of a volume of such a size has of it; NULL: all */
+        uint64_t (*device_bytes)(const json_t *parameters, uint64_t size_bytes);
         /* the id of a new volume of this name; PROVISION_ID_MAX bytes */
         void (*choose_id)(const struct pool *pool, const char *name, char *ret_id);
         /* likewise, by what else its record says; NULL: choose_id() does. Errors: EINVAL; ENAMETOOLONG */

@@ -178,6 +178,11 @@ static int measure(const struct config *config, const struct pool *pool, const j
         return 0;
 }
 
+static uint64_t device_bytes(const json_t *parameters, uint64_t size_bytes)
+{
+        return is_file_io(parameters) ? size_bytes : pmem_usable_bytes(size_bytes);
+}
+
 /* The volume's own name, where it fits into a label. */
 static void choose_id(const struct pool *pool, const char *name, char *ret_id)
 {
@@ -356,6 +361,7 @@ const struct pool_kind pool_pmem = { .type = "pmem",
                                      .unmarked = true,
                                      .locate = pool_pmem_locate,
                                      .measure = measure,
+                                     .device_bytes = device_bytes,
                                      .choose_id = choose_id,
                                      .choose_identity = pool_identity_choose,
                                      .fits = fits,

@@ -7,8 +7,13 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "block/filesystem.h"
+#include "pool/pool_implied.h"
 #include "pool/pool_kind.h"
 #include "state/access.h"
+
+/* Of a volume for virtual machines, what its own filesystem, ext4, takes for its tables and leaves beside the image. */
+#define OUTER_SHARE 8
 
 void provision_call_unlock_pool(struct provision_call *call)
 {
@@ -143,6 +148,25 @@ void provision_call_init_record(const struct provision_call *call, struct provis
                         profile != NULL ? profile_access_mode(profile) : "");
         ret_record->parameters = wanted_parameters(request, profile);
         ret_record->mount_flags = flags != NULL ? json_incref((json_t *)flags) : json_array();
+}
+
+int provision_call_check_filesystem(const struct provision_call *call, const struct provision_record *record, bool kata,
+                                    struct error *error)
+{
+        uint64_t (*device_bytes)(const json_t *parameters, uint64_t size_bytes) = call->kind->device_bytes;
+        uint64_t bytes =
+                device_bytes != NULL ? device_bytes(record->parameters, record->size_bytes) : record->size_bytes;
+        uint64_t minimum_bytes = filesystem_minimum_bytes(record->fs_type);
+
+        if (kata)
+                bytes -= bytes / OUTER_SHARE;
+        if (bytes == record->size_bytes || bytes >= minimum_bytes)
+                return filesystem_check_size(record->fs_type, bytes, record->name, error);
+        return fail_because(
+                error, EINVAL, "make filesystem", record->name,
+                "a filesystem of type %s needs at least %llu MiB, and of the volume's %llu bytes it has %llu",
+                record->fs_type, (unsigned long long)(minimum_bytes >> 20), (unsigned long long)record->size_bytes,
+                (unsigned long long)bytes);
 }
 
 void provision_call_release(struct provision_call *call)

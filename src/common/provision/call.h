@@ -66,6 +66,13 @@ int provision_call_check_target(const struct provision_call *call, const struct 
 int provision_call_check_room(const struct provision_call *call, const struct provision_record *record,
                               uint64_t size_bytes, struct pool_measure *ret_measure, struct error *error);
 
+/*
+ * provision_call_check_filesystem() - that the filesystem of a new volume, of its record's size, can be made. kata: it
+ * is for containers in virtual machines, and its filesystem is in an image in another. Errors: EINVAL.
+ */
+int provision_call_check_filesystem(const struct provision_call *call, const struct provision_record *record, bool kata,
+                                    struct error *error);
+
 void provision_call_release(struct provision_call *call);
 
 /* owners.c: which disks are volumes. */

@@ -8,7 +8,6 @@
 #include "base/interrupt.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "block/filesystem.h"
 #include "pool/pool_implied.h"
 #include "pool/pool_kind.h"
 #include "pool/record.h"
@@ -113,6 +112,7 @@ int create_claim(struct provision_call *call, uint64_t size_bytes, struct provis
         struct pool_measure measure = {};
         struct pool_item item;
         char owner[PROVISION_NAME_MAX] = "";
+        const char *kata;
         int r;
 
         if (call->kind->choose_identity != NULL && (r = call->kind->choose_identity(ret_record->identity, error)) < 0)
@@ -153,7 +153,8 @@ int create_claim(struct provision_call *call, uint64_t size_bytes, struct provis
                                     "pool \"%.128s\" would give it %llu bytes, and the limit is %llu", call->pool.name,
                                     (unsigned long long)ret_record->size_bytes,
                                     (unsigned long long)call->request->limit_bytes);
-        return filesystem_check_size(ret_record->fs_type, ret_record->size_bytes, ret_record->name, error);
+        kata = json_string_value(json_object_get(ret_record->parameters, "kataContainers"));
+        return provision_call_check_filesystem(call, ret_record, kata != NULL && strcmp(kata, "true") == 0, error);
 }
 
 /* With the pool's lock. */

@@ -6,7 +6,6 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "block/filesystem.h"
 #include "process/log.h"
 #include "provision/call.h"
 
@@ -57,11 +56,12 @@ static int check_room(const struct provision_call *call, const struct provision_
 }
 
 /* With the pool's lock. ret_made: the image is there, and this call made it. What fails to be made leaves nothing. */
-static int make(struct provision_call *call, struct provision_record *record, bool *ret_made, struct error *error)
+static int make(struct provision_call *call, const struct provision_image *image, struct provision_record *record,
+                bool *ret_made, struct error *error)
 {
         struct error ignored; /* the failure before is the one to report */
         struct pool_item item;
-        int r = filesystem_check_size(record->fs_type, record->size_bytes, record->name, error);
+        int r = provision_call_check_filesystem(call, record, image->kata, error);
 
         record->lifecycle = PROVISION_CREATING;
         if (r < 0 || (r = write_record(call, record, error)) < 0)
@@ -93,7 +93,7 @@ static int begin(struct provision_call *call, const struct provision_image *imag
         (void)text_copy(record.reclaim_policy, sizeof record.reclaim_policy, image->exists ? "retain" : "delete");
         record.size_bytes = image->size_bytes;
         if (!image->exists) /* what a killed call began to make has room already, and is not asked again */
-                return (r = check_room(call, image, error)) < 0 ? r : make(call, &record, ret_made, error);
+                return (r = check_room(call, image, error)) < 0 ? r : make(call, image, &record, ret_made, error);
         if ((r = call->kind->look(&call->config, &call->pool, image->id, &item, error)) < 0)
                 return r == -ENOENT ? fail(error, ENOENT, OPERATION_OPEN_IMAGE, image->id) : r;
         record.size_bytes = item.size_bytes;
@@ -128,7 +128,7 @@ static int go_on(struct provision_call *call, const struct provision_image *imag
         if (!image->exists) {
                 record->size_bytes = image->size_bytes;
                 record->asked_bytes = call->request->size_bytes;
-                return make(call, record, ret_made, error);
+                return make(call, image, record, ret_made, error);
         }
         record->lifecycle = PROVISION_CREATED;
         return write_record(call, record, error);

@@ -24,6 +24,7 @@ struct provision_image {
         const char *id;          /* the file's name */
         uint64_t size_bytes;
         bool preallocate;
+        bool kata;   /* it is for containers in virtual machines */
         bool exists; /* the image is there, with its size */
 };
 

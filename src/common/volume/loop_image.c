@@ -130,9 +130,11 @@ static int describe(const struct volume_call *call, const struct loop_image *ima
                     struct provision_image *ret_image, struct error *error)
 {
         bool preallocate;
-        int r = volume_request_flag(call->request, LOOP_IMAGE_ALLOCATES, &preallocate, error);
+        bool kata;
+        int r;
 
-        if (r < 0)
+        if ((r = volume_request_flag(call->request, LOOP_IMAGE_ALLOCATES, &preallocate, error)) < 0 ||
+            (r = volume_request_flag(call->request, "kataContainers", &kata, error)) < 0)
                 return r;
         *ret_image = (struct provision_image){
                 .name = call->request->name,
@@ -142,6 +144,7 @@ static int describe(const struct volume_call *call, const struct loop_image *ima
                 .id = image->name,
                 .size_bytes = (size_bytes + LOOP_IMAGE_STEP_BYTES - 1) / LOOP_IMAGE_STEP_BYTES * LOOP_IMAGE_STEP_BYTES,
                 .preallocate = preallocate,
+                .kata = kata,
                 .exists = image->fd >= 0 && image->st.st_size > 0, /* an empty one a killed call began to make */
         };
         return 0;
