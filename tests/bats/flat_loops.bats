@@ -135,3 +135,38 @@ signal.pause()' "$IMAGE"
         call detach data "$NODE"
         with_lease removed '{"name": "data"}'
 }
+
+# reads_of FILE: sets READS: how often volume-reconcile reads that record.
+reads_of() {
+        READS=0
+        while at_syscall --at "openat:$((READS + 1))" --where 2="$1" "$(program volume-reconcile)" '{}' && ((AT_REACHED)); do
+                ((++READS < 50)) || return 1
+        done
+        assert_success
+}
+
+# with_loops NAME...: these volumes are attached, and after them one of a block device, whose record so comes first in a directory of tmpfs.
+with_loops() {
+        local name
+        for name; do
+                created "{\"name\": \"$name\", \"size\": 4096, \"pool\": \"fast\"}" || return 1
+                call attach "$(spec "$name" type=loop pool=fast)" "$NODE" && succeeded || return 1
+        done
+        call detach block "$NODE" && succeeded || return 1
+        call attach "$(spec block type=block device="$LOOP")" "$NODE" && succeeded
+}
+
+# bats test_tags=text
+@test "volume-reconcile reads a record as often however many loop devices other volumes have" {
+        local few
+        truncate -s 4096 "$BATS_TEST_TMPDIR/srv/block"
+        attach_loop "$BATS_TEST_TMPDIR/srv/block"
+        with_loops a
+        reads_of block.json
+        few=$READS
+        with_loops b c d e f g h
+        reads_of block.json
+        echo "read $few times with one loop device of another, $READS times with eight"
+        ((few > 0 && READS == few))
+        is "$(losetup --list --noheadings | grep -c "$POOL_DIR")" 8
+}

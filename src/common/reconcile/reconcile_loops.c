@@ -44,7 +44,9 @@ static void reconcile_locked(struct reconcile_round *round, const struct state *
         struct error error = {};
         bool lazy;
 
-        if (volume_record_each(state, /* set_aside= */ false, owns, &ownership, &error) != 0)
+        /* most often its record names the device; a call that was killed has not written that yet */
+        if (volume_record_each_of_device(state, loop->number, owns, &ownership, &error) != 0 ||
+            volume_record_each(state, /* set_aside= */ false, owns, &ownership, &error) != 0)
                 return;
         if (ownership.unsure) {
                 error_because(&error, ENODATA, OPERATION_FIND_RECORD, loop->path,

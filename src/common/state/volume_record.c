@@ -415,16 +415,32 @@ static int pass_on_entry(const char *key, char sort, const char *file, void *arg
                        : 0;
 }
 
+static int each_with(const struct state *state, const char *key, volume_record_function *function, void *argument,
+                     struct error *error)
+{
+        struct walk walk = { .state = state, .function = function, .argument = argument };
+
+        return use_index_is_complete(state->dir_fd, USE_HOLDERS_OF_USES)
+                       ? use_index_each(state->dir_fd, key, pass_on_entry, &walk, error)
+                       : volume_record_each(state, /* set_aside= */ false, function, argument, error);
+}
+
 int volume_record_each_on(const struct state *state, const char *dir, volume_record_function *function, void *argument,
                           struct error *error)
 {
-        struct walk walk = { .state = state, .function = function, .argument = argument };
         char key[USE_KEYS_SIZE] = "";
 
-        if (!use_index_is_complete(state->dir_fd, USE_HOLDERS_OF_USES))
-                return volume_record_each(state, /* set_aside= */ false, function, argument, error);
         use_keys_add_directory(key, dir);
-        return use_index_each(state->dir_fd, key, pass_on_entry, &walk, error);
+        return each_with(state, key, function, argument, error);
+}
+
+int volume_record_each_of_device(const struct state *state, uint64_t device, volume_record_function *function,
+                                 void *argument, struct error *error)
+{
+        char key[USE_KEYS_SIZE] = "";
+
+        use_keys_add_volume(key, device);
+        return each_with(state, key, function, argument, error);
 }
 
 void volume_record_tidy(struct state *state)

@@ -131,6 +131,10 @@ int volume_record_each(const struct state *state, bool set_aside, volume_record_
 int volume_record_each_on(const struct state *state, const char *dir, volume_record_function *function, void *argument,
                           struct error *error);
 
+/* volume_record_each_of_device() - likewise, with the records that name a device, by makedev(). */
+int volume_record_each_of_device(const struct state *state, uint64_t device, volume_record_function *function,
+                                 void *argument, struct error *error);
+
 /* volume_record_tidy() - remove temporary files that killed processes left, where no process holds the volume's
  * lock. */
 void volume_record_tidy(struct state *state);
