@@ -141,6 +141,24 @@ LINES
         assert_no_volume
 }
 
+# keys_beside REQUEST COMPLAINT: the keys of volume-create that are not refused with this complaint beside those of REQUEST.
+keys_beside() {
+        local key
+        local -A values=([size]=4096 [limit]=8192 [parameters]='{}' [eraseAfter]=true [match]=true [modify]=true [targetType]='"mount"'
+                [reclaimPolicy]='"retain"' [target]='"/data"')
+        for key in $("$FLEXGRAFT_BIN/volume-create" --schema | jq -r '."$defs".request.properties | keys[]'); do
+                helper volume-create "$(jq -c --arg key "$key" --argjson value "${values[$key]-\"other\"}" '{($key): $value} + .' <<<"$1")"
+                [[ $(json_field .message) == "the request cannot be understood: $key: $2"* ]] || printf '%s ' "$key"
+        done
+}
+
+@test "modify and from are refused beside every key that is not said to go with them" {
+        is "$(keys_beside '{"name": "nonesuch", "modify": true}' 'cannot be changed with "modify"')" 'eraseAfter modify name operation reclaimPolicy '
+        is "$(keys_beside '{"name": "nonesuch", "from": "another"}' 'cannot be combined with "from"')" \
+                'eraseAfter from limit modify name namespace operation pool reclaimPolicy size target '
+        assert_no_volume
+}
+
 @test "whether a volume is erased is shown as it is, also after modify changed what its parameters said" {
         local said
         created '{"name": "data", "size": 4096, "parameters": {"eraseAfter": "false", "preallocate": "false"}}'

@@ -68,6 +68,7 @@ struct key {
         const struct key_table *members; /* of an object, or of an array's items; NULL: an array of strings */
         unsigned positional;             /* a bit for each program that takes it as a word, in the order of the rows */
         enum key_spelling spelling;
+        unsigned traits;    /* bits of the family's own, which its rules about several keys go by */
         const char *preset; /* the default, as it would be written; NULL: none, or false */
         const char *help;
 };

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "container/identity.h"
+#include "inject/request/request_keys.h"
 #include "inject/request/source.h"
 #include "process/proc.h"
 #include "state/config.h"
@@ -15,11 +16,14 @@
  * meanwhile replaced. */
 static json_t *entry_of(const struct request *request)
 {
-        static const char *const once[] = { "container", "persist", "timeoutSeconds", "dryRun", "create", "replace" };
         json_t *entry = json_copy((json_t *)request->said);
+        const char *key;
+        json_t *value;
+        void *next;
 
-        for (size_t i = 0; i < sizeof once / sizeof once[0]; i++)
-                (void)json_object_del(entry, once[i]); /* then it was not there */
+        json_object_foreach_safe (entry, next, key, value)
+                if (request_key_has(request, key, REQUEST_ONCE))
+                        (void)json_object_del(entry, key); /* it is there */
         if (entry != NULL && json_object_get(entry, "type") == NULL &&
             json_object_set_new(entry, "type", json_string(request->source_kind->word)) < 0) {
                 json_decref(entry);

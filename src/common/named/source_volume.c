@@ -352,6 +352,7 @@ static const struct key keys[] = {
         { "raw", 1, 0, KEY_BOOLEAN, REQUEST_FIELD(raw),
           .help = "true: its device itself, of a volume with targetType block; the target is a file" },
         { "create", 1, 0, KEY_OBJECT, .take = take_create, .members = &create_table, .spelling = SPELLED_MEMBERS,
+          .traits = REQUEST_ONCE,
           .help = "{\"size\": \"10g\", \"pool\": P, \"profile\": F}: make the volume if there is none; pool and "
                   "profile may be left out" },
         { "fsType", 1, 0, KEY_STRING, .maximum = JSON_VALUE_ID_MAX, REQUEST_FIELD(fs_type),

@@ -34,22 +34,27 @@ static int take_erase_after(void *object, const char *key, const json_t *value, 
         return 0;
 }
 
+/* Traits of the keys of volume-create (base/key.h). */
+#define WITH_FROM (1U << 0)   /* a copy need not have it as its source has it */
+#define WITH_MODIFY (1U << 1) /* a volume that is there may be given another */
+
 #define FIELD(field) .offset = offsetof(struct provision_request, field)
 
 static const struct key keys[] = {
         { "name", CREATE | DELETE | EXPAND | SNAPSHOT, CREATE | DELETE | EXPAND | SNAPSHOT, KEY_TEXT,
-          .maximum = PROVISION_NAME_MAX - 1, FIELD(name), .positional = ~0U, .help = "name of the volume" },
+          .maximum = PROVISION_NAME_MAX - 1, FIELD(name), .positional = ~0U, .traits = WITH_FROM | WITH_MODIFY,
+          .help = "name of the volume" },
         { "path", LIST, 0, KEY_PATH, .maximum = PROVISION_TARGET_MAX - 1, FIELD(path),
           .help = "in place of the list: how the volume \"name\" is that is mounted here, and how full" },
-        { "size", CREATE, 0, KEY_SIZE, .positional = ~0U, FIELD(size_bytes),
+        { "size", CREATE, 0, KEY_SIZE, .positional = ~0U, FIELD(size_bytes), .traits = WITH_FROM,
           .help = "bytes, or with k, m, g, t; rounded up as the pool needs it; required unless id or from "
                   "is given" },
         { "size", EXPAND, EXPAND, KEY_SIZE, .positional = ~0U, FIELD(size_bytes),
           .help = "what it is to have, in bytes or with k, m, g, t" },
-        { "limit", CREATE | EXPAND, 0, KEY_SIZE, FIELD(limit_bytes),
+        { "limit", CREATE | EXPAND, 0, KEY_SIZE, FIELD(limit_bytes), .traits = WITH_FROM,
           .help = "the volume must not have more than that; refused where rounding up would give it more" },
         { "pool", CREATE, 0, KEY_TEXT, .maximum = POOL_NAME_MAX - 1, FIELD(pool), .preset = POOL_DEFAULT,
-          .help = "the pool, pools.d/POOL.json; a profile may choose another" },
+          .traits = WITH_FROM, .help = "the pool, pools.d/POOL.json; a profile may choose another" },
         { "pool", LIST | CAPACITY, 0, KEY_TEXT, .maximum = POOL_NAME_MAX - 1, .positional = ~0U, FIELD(pool),
           .help = "only this pool" },
         { "name", LIST, 0, KEY_TEXT, .maximum = PROVISION_NAME_MAX - 1, FIELD(name),
@@ -68,8 +73,8 @@ static const struct key keys[] = {
         { "parameters", CAPACITY, 0, KEY_STRINGS, FIELD(parameters),
           .help = "room for volumes with these parameters, as volume-create has them; needs pool" },
         { "eraseAfter", CREATE, 0, KEY_BOOLEAN, .take = take_erase_after, .preset = "true",
-          .help = "false: volume-delete need not overwrite the content" },
-        { "from", CREATE, 0, KEY_TEXT, .maximum = PROVISION_NAME_MAX - 1, FIELD(from),
+          .traits = WITH_FROM | WITH_MODIFY, .help = "false: volume-delete need not overwrite the content" },
+        { "from", CREATE, 0, KEY_TEXT, .maximum = PROVISION_NAME_MAX - 1, FIELD(from), .traits = WITH_FROM,
           .help = "a snapshot, or a volume that is not in use: the new one is a copy of it" },
         { "snapshot", SNAPSHOT, 0, KEY_TEXT, .maximum = PROVISION_NAME_MAX - 1, .positional = ~0U, FIELD(snapshot),
           .help = "name of the snapshot to take" },
@@ -82,22 +87,24 @@ static const struct key keys[] = {
         { "match", CREATE, 0, KEY_BOOLEAN, FIELD(match),
           .help = "true: adopt the smallest blank disk that is large enough, in all pools unless pool or profile says "
                   "which; make one if there is none" },
-        { "modify", CREATE, 0, KEY_BOOLEAN, FIELD(modify),
+        { "modify", CREATE, 0, KEY_BOOLEAN, FIELD(modify), .traits = WITH_FROM | WITH_MODIFY,
           .help = "true: the volume is there, perhaps in use: it gets the eraseAfter and reclaimPolicy of this "
                   "request" },
         { "reclaimPolicy", CREATE, 0, KEY_WORD, .words = provision_policies, FIELD(reclaim_policy),
+          .traits = WITH_FROM | WITH_MODIFY,
           .help = "what volume-delete does; if absent, delete, or retain for an adopted disk" },
         { "reclaimPolicy", DELETE, 0, KEY_WORD, .words = provision_policies, FIELD(reclaim_policy),
           .help = "erase the volume and free its space, keep disk and content, or erase it but keep the disk for "
                   "reuse; if absent, what volume-create was given" },
         { "only", DELETE, 0, KEY_WORD, .words = kept_apart, FIELD(only),
           .help = "delete it only if it is that; what is not counts as absent" },
-        { "target", CREATE, 0, KEY_PATH, .maximum = PROVISION_TARGET_MAX - 1, FIELD(target),
+        { "target", CREATE, 0, KEY_PATH, .maximum = PROVISION_TARGET_MAX - 1, FIELD(target), .traits = WITH_FROM,
           .help = "where a container gets the volume that asks for it as a device (CDI); if absent, /volumes/NAME" },
-        { "namespace", CREATE, 0, KEY_TEXT, .maximum = 63, FIELD(namespace),
+        { "namespace", CREATE, 0, KEY_TEXT, .maximum = 63, FIELD(namespace), .traits = WITH_FROM,
           .help = "namespace of Kubernetes whose pods alone get the volume by its name; \"-\": none does, only CSI's "
                   "PersistentVolumes; if absent, that of the first pod" },
         { "operation", CREATE | DELETE, 0, KEY_TEXT, .maximum = PROVISION_NAME_MAX - 1, FIELD(operation),
+          .traits = WITH_FROM | WITH_MODIFY,
           .help = "an id of yours: the same request with the same id is one operation, for a week" },
 };
 const struct key_table provision_keys = KEY_TABLE(keys);
@@ -116,50 +123,31 @@ static int check_snapshot(const struct provision_request *request, struct error 
         return 0;
 }
 
+/* That no key is there without the trait. One that is false says nothing. */
+static int check_all_have(const struct provision_request *request, unsigned trait, const char *complaint,
+                          struct error *error)
+{
+        const char *name;
+        const json_t *value;
+
+        json_object_foreach (request->json, name, value) {
+                const struct key *key = key_find(&provision_keys, PROVISION_BIT(request->verb), name);
+
+                if (key != NULL && (key->traits & trait) == 0 && !json_is_false(value))
+                        return json_value_refuse(error, name, complaint);
+        }
+        return 0;
+}
+
 /* What the other volume says. */
 static int check_copy(const struct provision_request *request, struct error *error)
 {
-        const struct {
-                const char *key;
-                bool given;
-        } others[] = {
-                { "profile", request->profile != NULL }, { "targetType", request->target_type != NULL },
-                { "fsType", request->fs_type != NULL },  { "parameters", request->parameters != NULL },
-                { "id", request->id != NULL },           { "match", request->match },
-        };
+        int r = check_all_have(request, WITH_FROM, "cannot be combined with \"from\": the copy has that of its source",
+                               error);
 
-        for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-                if (others[i].given)
-                        return json_value_refuse(error, others[i].key,
-                                                 "cannot be combined with \"from\": the copy has that of its source");
+        if (r < 0)
+                return r;
         return strcmp(request->name, request->from) == 0 ? json_value_refuse(error, "from", "is the volume itself") : 0;
-}
-
-/* A volume that is there keeps all else. */
-static int check_modify(const struct provision_request *request, struct error *error)
-{
-        const struct {
-                const char *key;
-                bool given;
-        } others[] = {
-                { "pool", request->pool != NULL },
-                { "profile", request->profile != NULL },
-                { "id", request->id != NULL },
-                { "targetType", request->target_type != NULL },
-                { "fsType", request->fs_type != NULL },
-                { "parameters", request->parameters != NULL },
-                { "from", request->from != NULL },
-                { "target", request->target != NULL },
-                { "namespace", request->namespace != NULL },
-                { "size", request->size_bytes != 0 },
-                { "limit", request->limit_bytes != 0 },
-                { "match", request->match },
-        };
-
-        for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-                if (others[i].given)
-                        return json_value_refuse(error, others[i].key, "cannot be changed with \"modify\"");
-        return 0;
 }
 
 /* A profile sets the others. */
@@ -190,7 +178,7 @@ static int check(const struct provision_request *request, struct error *error)
         if (request->verb != PROVISION_CREATE)
                 return 0;
         if (request->modify)
-                return check_modify(request, error);
+                return check_all_have(request, WITH_MODIFY, "cannot be changed with \"modify\"", error);
         if (request->from != NULL)
                 return check_copy(request, error);
         if (adopts && request->match)

@@ -148,7 +148,7 @@ static int parse_entry(struct request *entry, const json_t *value, struct error 
         json_object_foreach ((json_t *)value, key, part) {
                 if (strcmp(key, "type") == 0)
                         continue;
-                if (strcmp(key, "timeoutSeconds") == 0 || strcmp(key, "dryRun") == 0)
+                if (request_key_has(entry, key, REQUEST_OF_CALL))
                         return json_value_refuse(error, key, "belongs to the batch, not to an entry");
                 if ((r = request_key_take(entry, key, part, error)) < 0)
                         return r;

@@ -168,6 +168,13 @@ bool request_key_is_for(const struct request *request, const char *key)
         return key_find(request->keys, 1, key) != NULL;
 }
 
+bool request_key_has(const struct request *request, const char *key, unsigned trait)
+{
+        const struct key *row = key_find(request->keys, 1, key);
+
+        return row != NULL && (row->traits & trait) != 0;
+}
+
 int request_key_take(struct request *request, const char *key, const json_t *value, struct error *error)
 {
         return request_key_take_as(request, key, key, value, error);

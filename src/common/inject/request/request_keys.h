@@ -33,6 +33,9 @@ bool request_key_is_for(const struct request *request, const char *key);
 int request_key_take_as(struct request *request, const char *key, const char *name, const json_t *value,
                         struct error *error);
 
+/* request_key_has() - whether the request has such a key, with the trait. */
+bool request_key_has(const struct request *request, const char *key, unsigned trait);
+
 /* request_key_given() - whether a key was there, whatever its value. */
 bool request_key_given(const struct request *request, const char *key);
 
@@ -40,6 +43,10 @@ bool request_key_given(const struct request *request, const char *key);
 int request_keys_check(const struct request *request, struct error *error);
 
 /* ---- what rows are made of */
+
+/* Traits of keys (base/key.h). */
+#define REQUEST_OF_CALL (1U << 0) /* of the call, not of one mount: an entry of a batch has it not */
+#define REQUEST_ONCE (1U << 1)    /* it is not said again when what is wanted is mounted again */
 
 #define REQUEST_FIELD(field) .offset = offsetof(struct request, field)
 
@@ -84,6 +91,7 @@ bool request_fallback_differs(const struct request *request);
         "container", 1, (required), KEY_OWN,                                                                           \
                 .take = request_take_container, .schema = request_schema_container,                                    \
                 .members = &container_reference_members, .positional = 1, .spelling = SPELLED_MEMBERS,                 \
+                .traits = REQUEST_ONCE,                                                                                \
                 .help = "process id, container id or name, or an object: " REQUEST_CONTAINER_OBJECTS
 
 #define REQUEST_KEY_TARGET                                                                                             \
@@ -144,7 +152,8 @@ bool request_fallback_differs(const struct request *request);
         "mkdir", 1, 0, KEY_BOOLEAN, REQUEST_FIELD(mkdir), .preset = "true",                                            \
                                                           .help = "false: refuse a target that does not exist"
 
-#define REQUEST_KEY_REPLACE_AS(text) "replace", 1, 0, KEY_BOOLEAN, REQUEST_FIELD(replace), .help = (text)
+#define REQUEST_KEY_REPLACE_AS(text)                                                                                   \
+        "replace", 1, 0, KEY_BOOLEAN, REQUEST_FIELD(replace), .traits = REQUEST_ONCE, .help = (text)
 
 #define REQUEST_KEY_REPLACE                                                                                            \
         REQUEST_KEY_REPLACE_AS("true: replace what flexgraft mounted there before, atomically where the kernel can")
@@ -155,15 +164,18 @@ bool request_fallback_differs(const struct request *request);
 
 #define REQUEST_KEY_PERSIST                                                                                            \
         "persist", 1, 0, KEY_BOOLEAN, REQUEST_FIELD(persist),                                                          \
+                .traits = REQUEST_ONCE,                                                                                \
                 .help = "true: mount it again whenever the container is started again, until mount-remove; false: no " \
                         "more; what was said before holds if absent"
 
 #define REQUEST_KEY_DRY_RUN                                                                                            \
-        "dryRun", 1, 0, KEY_BOOLEAN, REQUEST_FIELD(dry_run), .help = "true: change nothing, reply with the plan"
+        "dryRun", 1, 0, KEY_BOOLEAN, REQUEST_FIELD(dry_run), .traits = REQUEST_OF_CALL | REQUEST_ONCE,                 \
+                                                             .help = "true: change nothing, reply with the plan"
 
 #define REQUEST_KEY_TIMEOUT                                                                                            \
         "timeoutSeconds", 1, 0, KEY_INTEGER, .minimum = 1, .maximum = 3600, REQUEST_FIELD(timeout_seconds),            \
-                                             .preset = "30", .help = "give up after so many seconds"
+                                             .traits = REQUEST_OF_CALL | REQUEST_ONCE, .preset = "30",                 \
+                                             .help = "give up after so many seconds"
 
 /* The last rows of every kind of mount. can: as above; replace: a row. */
 #define REQUEST_KEYS_OF_MOUNT_REPLACING(can, ...)                                                                      \

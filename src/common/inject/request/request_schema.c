@@ -68,14 +68,14 @@ json_t *request_schema_options(const struct key_table *table, unsigned programs)
 /* The request of a helper as an entry: with a type, and without what is said once for the batch. */
 static json_t *entry_of(const struct source_kind *kind)
 {
-        static const char *const once[] = { "dryRun", "timeoutSeconds" };
         json_t *entry = schema_of_keys(kind->keys, 1, /* texts= */ false);
         json_t *required = json_object_get(entry, "required");
         json_t *properties = json_object_get(entry, "properties");
 
         (void)json_object_set_new(properties, "type", json_pack("{s:s}", "const", kind->word));
-        for (size_t i = 0; i < sizeof once / sizeof once[0]; i++)
-                (void)json_object_del(properties, once[i]); /* then it was not there */
+        for (size_t i = 0; i < kind->keys->count; i++)
+                if ((kind->keys->rows[i].traits & REQUEST_OF_CALL) != 0)
+                        (void)json_object_del(properties, kind->keys->rows[i].name);
         for (size_t i = json_array_size(required); i-- > 0;)
                 if (strcmp(json_string_value(json_array_get(required, i)), "container") == 0)
                         (void)json_array_remove(required, i); /* then the batch names it */
