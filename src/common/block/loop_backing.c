@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "block/loop_backing.h"
+#include "block/loop_guard.h"
 
 #include <fcntl.h>
 #include <limits.h>

@@ -19,7 +19,6 @@
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "block/loop_backing.h"
 
 #define TAG "flexgraft-raw:"
 #define OUTER_FLAGS (LO_FLAGS_AUTOCLEAR | LO_FLAGS_PARTSCAN)

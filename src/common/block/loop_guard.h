@@ -110,4 +110,15 @@ bool loop_guard_is_part(const char *path);
  */
 bool loop_guard_is_bound(unsigned index);
 
+/*
+ * ---- loop_backing.c: what is behind a loop device, as sysfs has it, which asks nobody: the device itself asks the
+ * filesystem of its file, which may hang.
+ */
+
+/*
+ * loop_backing_path() - the path of what is behind a loop device ("loop3"), PATH_MAX bytes; false: there is nothing. The
+ * kernel cuts a long one, and says "(deleted)".
+ */
+bool loop_backing_path(const char *name, char *ret_path);
+
 #endif

@@ -15,7 +15,6 @@
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "block/loop_backing.h"
 #include "block/loop_guard.h"
 
 static bool read_attribute(unsigned index, const char *name, char *ret_text, size_t size)

@@ -18,7 +18,6 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "block/loop.h"
-#include "block/loop_backing.h"
 #include "block/loop_guard.h"
 #include "process/log.h"
 #include "process/worker.h"

@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "base/failure.h"
 #include "container/identity.h"
 #include "container/reference.h"
 #include "process/id_ranges.h"
@@ -125,5 +126,8 @@ static inline int container_fail(const struct container *container, int errnum, 
 
 void container_release(struct container *container);
 #define cleanup_container __attribute__((cleanup(container_release)))
+
+/* ---- hints.c: what to do about failures of a container: how it was looked up and pinned */
+extern const struct hint container_hints[];
 
 #endif

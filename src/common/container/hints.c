@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "container/hints.h"
+#include "container/container.h"
 
 #include <errno.h>
 

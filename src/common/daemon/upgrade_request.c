@@ -14,7 +14,6 @@
 #include "daemon/upgrade.h"
 #include "process/worker.h"
 #include "state/config.h"
-#include "state/hints.h"
 #include "state/state_dir.h"
 
 #define TIMEOUT_MS 120000 /* for one mount: what of it takes long has limits of its own (src/remap/heir.c) */

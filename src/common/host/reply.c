@@ -11,7 +11,7 @@
 #include "host/check.h"
 #include "host/finding.h"
 #include "host/wanted.h"
-#include "state/hints.h"
+#include "state/state_dir.h"
 
 /* ---- the request */
 

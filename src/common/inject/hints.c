@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <stddef.h>
 
-#include "container/hints.h"
-#include "mount/hints.h"
-#include "state/hints.h"
+#include "container/container.h"
+#include "mount/superblock.h"
+#include "state/state_dir.h"
 
 #define HINT_DEAD "\"replace\": true mounts the source anew, once that answers again; mount-remove removes the mount"
 

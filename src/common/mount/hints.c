@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "mount/hints.h"
+#include "mount/superblock.h"
 
 #include <errno.h>
 

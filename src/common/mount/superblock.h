@@ -6,6 +6,7 @@
 #define FLEXGRAFT_MOUNT_SUPERBLOCK_H
 
 #include "base/error.h"
+#include "base/failure.h"
 #include "container/container.h"
 #include "mount/options.h"
 
@@ -57,5 +58,8 @@ int superblock_allow_writing(const char *dir, struct error *error);
 
 /* superblock_new_tmpfs() - a fresh small tmpfs of the node's own, as a detached mount. */
 int superblock_new_tmpfs(struct error *error);
+
+/* ---- hints.c: what to do about failures of mounts: the kernel's calls for them, and what was found in their places */
+extern const struct hint mount_hints[];
 
 #endif

@@ -14,7 +14,6 @@
 #include "base/error.h"
 #include "pool/pool_kind.h"
 #include "state/config.h"
-#include "state/pool_mark.h"
 
 /*
  * pool_identity_check() - that the directory is the pool. use: give it an identity, where it has none yet; where that

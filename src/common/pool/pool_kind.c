@@ -6,7 +6,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "state/hints.h"
+#include "state/state_dir.h"
 
 #define COMMA ,
 #define ROW(word, parameters) &pool_##word

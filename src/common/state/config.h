@@ -12,6 +12,7 @@
 
 #include <jansson.h>
 #include <limits.h>
+#include <stdbool.h>
 
 #include "base/error.h"
 
@@ -55,5 +56,12 @@ int config_state_dir(char *ret_dir, struct error *error);
  */
 int named_container_pin(const struct container_reference *reference, struct container *ret_container,
                         struct error *error);
+
+/* ---- pool_mark.c: what tells the directory of a pool of images from others: pool/pool_identity.h has its meaning */
+
+#define POOL_IDENTITY_LINK ".flexgraft-pool"
+
+/* pool_mark_beside() - whether a file, by its absolute path, is in the directory of a pool. */
+bool pool_mark_beside(const char *path);
 
 #endif

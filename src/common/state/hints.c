@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "state/hints.h"
+#include "state/state_dir.h"
 
 #include <errno.h>
 #include <stddef.h>
 
-#include "container/hints.h"
-#include "mount/hints.h"
+#include "container/container.h"
+#include "mount/superblock.h"
 
 const struct hint state_hints[] = {
         { OPERATION_CHECK_POLICY, EACCES, "policy.json lists what annotations and volumes may use" },

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "state/pool_mark.h"
+#include "state/config.h"
 
 #include <fcntl.h>
 #include <limits.h>

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
+#include "base/failure.h"
 #include "base/file.h"
 
 struct state {
@@ -98,5 +99,11 @@ void state_set_aside(const struct state *state, const char *file, char *ret_asid
 
 void state_release(struct state *state);
 #define cleanup_state __attribute__((cleanup(state_release)))
+
+/* ---- hints.c: what to do about failures of what is remembered: policies, records, volumes' content */
+extern const struct hint state_hints[];
+
+/* With those of the folders below; for failure_hint(). */
+extern const struct hint *const state_all_hints[];
 
 #endif

@@ -20,7 +20,7 @@
 #include "inject/kinds/device_mount.h"
 #include "inject/request/request_keys.h"
 #include "inject/request/source.h"
-#include "state/pool_mark.h"
+#include "state/config.h"
 #include "state/state_dir.h"
 #include "state/volume_record.h"
 
