@@ -52,6 +52,16 @@ mount_wish() {
         assert_success
 }
 
+# unmade_wish TARGET: one whose container has ended and runs again, without a hook that would mount it, and whose record is gone.
+unmade_wish() {
+        BUNDLE_STAGES='[]'
+        lives crun
+        mount_wish "$1"
+        again
+        helper volume-reconcile '{}'
+        assert_success
+}
+
 # wishes: the targets of what is wanted anywhere.
 wishes() {
         [[ ! -d $STATE_DIR/wanted ]] || find "$STATE_DIR/wanted" -name '*.json' -exec jq -r '.mounts[].target' {} + | sort | paste -sd,
@@ -536,12 +546,7 @@ mount_image() {
 }
 
 @test "a wanted mount that has no record, since no hook made it again, is counted in the metrics" {
-        BUNDLE_STAGES='[]'
-        lives crun
-        mount_wish /data
-        again
-        helper volume-reconcile '{}'
-        assert_success
+        unmade_wish /data
         is "$(records | grep ^mounts/)" ''
         helper mount-list --format prometheus '{}'
         [[ $output == *'# HELP flexgraft_mounts Mounts in containers that have a record or are wanted.'* ]]
@@ -550,12 +555,7 @@ mount_image() {
 
 @test "mount-remove by the id of a wish waits for a call that makes its mount, and takes nothing from it" {
         local id
-        BUNDLE_STAGES='[]'
-        lives crun
-        mount_wish /data
-        again
-        helper volume-reconcile '{}'
-        assert_success
+        unmade_wish /data
         helper mount-list '{}'
         id=$(jq -r '.mounts[] | select(.target == "/data").id' <<<"$json")
         stopped_at renameat:2 "$(program mount-bind)" "$(wish /data '"readOnly": true')" # the wish is written, and the record is not
