@@ -103,6 +103,26 @@ made_block() {
         kubelet_detach db
 }
 
+@test "an index that a verb of the driver makes anew has what is wanted in containers" {
+        local id
+        made_block db
+        start_container crun
+        id=$CONTAINER_ID
+        helper mount-bind "{\"container\": \"$id\", \"source\": \"$SOURCE\", \"target\": \"/data\", \"persist\": true}"
+        assert_success
+        index_entries >"$BATS_TEST_TMPDIR/before"
+        grep -q ':w:' "$BATS_TEST_TMPDIR/before"
+        rm -rf "$STATE_DIR/uses"
+        kubelet_detach db
+        is "$(index_entries | grep ':w:')" "$(grep ':w:' "$BATS_TEST_TMPDIR/before")"
+        stop_container
+        helper mount-remove "{\"container\": \"$id\", \"target\": \"/data\"}"
+        assert_success
+        is "$(index_entries | grep ':w:' || :)" ''
+        helper volume-reconcile '{}'
+        assert_success
+}
+
 # write_unflushed TEXT: what the container writes stays in the cache of its own loop device.
 write_unflushed() {
         in_container sh -c "printf '%-512s' '$1' | dd of=/disk bs=512 conv=notrunc 2>/dev/null"
