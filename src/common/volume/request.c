@@ -205,7 +205,7 @@ static int take_id_mappable(void *object, const char *name, const json_t *value,
         return r;
 }
 
-/* volume_kind_requested() reads it: a program that only wants the name links no kind. */
+/* volume_kind_read() reads it: a program that only wants the name links no kind. */
 static int take_type(void *object, const char *name, const json_t *value, struct error *error)
 {
         (void)object;
