@@ -127,6 +127,25 @@ node_of_ours() {
         assert_nothing_left
 }
 
+@test "a record that cannot be removed is a problem, and is not said to be removed" {
+        local record
+        attached_loop data
+        losetup --detach "${DEVICES[data]}"
+        wait_until 5 device_is_free "${DEVICES[data]}"
+        record=$(record_of data)
+        mount --bind "$record" "$record" # then it is busy
+        reconcile
+        says data
+        assert_field '[.actions[] | select(.action == "removed the record")] | length' 0
+        is "$(volume_records)" data.json
+        umount "$record"
+        reconcile
+        did data
+        is "$(volume_records)" ""
+        finds_nothing_to_do
+        assert_nothing_left
+}
+
 @test "the record of a tmpfs that is mounted nowhere goes" {
         install_driver flexgraft~tmpfs
         SPECS[cache]=$(spec cache size=1Mi)
