@@ -9,20 +9,16 @@
 
 #include "base/fd.h"
 #include "base/hash.h"
-#include "base/node_path.h"
-#include "base/syscalls.h"
 #include "base/text.h"
 #include "inject/attributes.h"
 #include "inject/injection.h"
+#include "inject/kinds/container_origin.h"
 #include "inject/kinds/container_owners.h"
 #include "inject/request/source.h"
 #include "mount/authority.h"
 #include "mount/detached.h"
-#include "mount/options.h"
 #include "mount/scratch_namespace.h"
-#include "mount/superblock.h"
 #include "mount/tree_roots.h"
-#include "process/sealed_child.h"
 #include "process/worker.h"
 
 static int fail_type(const struct injection *injection, mode_t mode, struct error *error)
@@ -100,7 +96,7 @@ static int open_source(struct injection *injection, struct error *error)
         return 0;
 }
 
-/* Three ways to make an id-mapped clone; each returns a descriptor or negative errno. */
+/* Two of the ways to make an id-mapped clone (container_origin_clone() is another); each returns a descriptor or negative errno. */
 
 static int clone_and_map(struct injection *injection, const struct idmap *mapping, struct error *error)
 {
@@ -117,132 +113,6 @@ static int clone_mapped(struct injection *injection, const struct idmap *mapping
                        ? user_ns_fd
                        : detached_mount_clone_inside(injection->source.fd, injection->from, injection->request->source,
                                                      /* recursive= */ false, user_ns_fd, error);
-}
-
-/*
- * Before 6.15: a clone of the original mount, which is not id-mapped, if flexgraft mounted the source and recorded it.
- */
-struct origin_job {
-        const struct mount_record *record;
-        const char *rest; /* of the path, below the mount; "" for its root */
-        struct stat source;
-};
-
-/* Opens the source beneath the original's root, and checks that it is the same file. */
-static int open_rest(const struct origin_job *job, int root_fd, struct error *error)
-{
-        cleanup_close int fd = sys_openat2(root_fd, job->rest[0] == '\0' ? "." : job->rest, O_PATH | O_NOFOLLOW, 0,
-                                           RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
-        struct stat st;
-
-        if (job->rest[0] == '\0' && fd < 0 && errno == ENOTDIR) /* the mount is of a file, which is its own root */
-                fd = fcntl(root_fd, F_DUPFD_CLOEXEC, 0);
-        if (fd < 0 || fstat(fd, &st) < 0)
-                return fail(error, errno, OPERATION_OPEN_SOURCE, job->record->origin);
-        if (st.st_dev != job->source.st_dev || st.st_ino != job->source.st_ino)
-                return fail_because(error, ESTALE, OPERATION_OPEN_SOURCE, job->record->origin,
-                                    "the file on the node is no longer the one that was mounted");
-        return fd_take(&fd);
-}
-
-/* In a sealed child on the node: mounts the device's superblock again, and clones the part of it that is the source. */
-static int clone_device_in_child(void *argument, struct error *error)
-{
-        const struct origin_job *job = argument;
-        cleanup_close int mount_fd = -EBADF;
-        cleanup_close int fd = -EBADF;
-        int r = 0;
-
-        for (int read_only = 0; mount_fd < 0 && read_only < 2; read_only++) {
-                cleanup_close int context_fd = superblock_open(job->record->type, error);
-
-                if (context_fd < 0)
-                        return context_fd;
-                if ((r = superblock_set(context_fd, "source", job->record->origin, error)) < 0 ||
-                    (read_only && (r = superblock_set(context_fd, "ro", NULL, error)) < 0))
-                        return r;
-                r = superblock_create(context_fd, job->record->origin, error);
-                if (r == -EBUSY && !read_only)
-                        continue; /* the existing superblock is read-only */
-                if (r < 0)
-                        return r;
-                mount_fd = superblock_mount(context_fd, job->record->origin, 0, error);
-                if (mount_fd < 0)
-                        return mount_fd;
-        }
-        if (mount_fd < 0)
-                return r;
-        if ((r = scratch_namespace_enter(error)) < 0 ||
-            (r = scratch_namespace_attach(mount_fd, "m", /* directory= */ true, error)) < 0)
-                return r;
-        fd = open_rest(job, mount_fd, error);
-        return fd < 0 ? fd : detached_mount_clone(fd, job->record->origin, /* recursive= */ false, error);
-}
-
-/* Gives a mount the restrictions that the source's has in its container. user_ns_fd: as detached_mount_set() has it. */
-static int restrict_as_source(const struct injection *injection, int mount_fd, int user_ns_fd, struct error *error)
-{
-        struct mount_attributes attributes = {};
-        int r = mount_options_of(injection->source.fd, &attributes.set);
-
-        if (r < 0)
-                return container_fail(injection->from, -r, "fstatfs", injection->source.path, error);
-        attributes.clear = (attributes.set & MOUNT_ATTR_NOATIME) != 0 ? MOUNT_ATTR__ATIME : 0;
-        return detached_mount_set(mount_fd, injection->request->source, &attributes, user_ns_fd, error);
-}
-
-static int clone_bind_origin(const struct origin_job *job, struct error *error)
-{
-        char path[PATH_MAX];
-        cleanup_close int root_fd = node_path_open(job->record->origin, path, error);
-        cleanup_close int fd = -EBADF;
-
-        if (root_fd < 0)
-                return root_fd;
-        fd = open_rest(job, root_fd, error);
-        return fd < 0 ? fd : detached_mount_clone(fd, job->record->origin, /* recursive= */ false, error);
-}
-
-/* Whether what a mount was made of is there still: a directory of the node, or a disk. A volume or an image is more than that. */
-static bool has_origin(const struct mount_record *record)
-{
-        struct stat st;
-
-        return strcmp(record->type, MOUNT_RECORD_CLONE) == 0 ||
-               (record->origin[0] == '/' && stat(record->origin, &st) == 0 && S_ISBLK(st.st_mode));
-}
-
-static int clone_origin(struct injection *injection, const struct idmap *mapping, struct error *error)
-{
-        static struct mount_record record;
-        struct origin_job job = { .record = &record };
-        const char *path = injection->source.path;
-        cleanup_close int user_ns_fd = idmap_open(mapping, error);
-        cleanup_close int fd = -EBADF;
-        size_t length;
-        int r;
-
-        if (user_ns_fd < 0)
-                return user_ns_fd;
-        if (injection->request->recursive || injection->session->state.dir_fd < 0 ||
-            mount_record_find(&injection->session->state, injection->from, injection->session->boot_id,
-                              &injection->source.mount, /* by_root= */ false, /* except= */ NULL, &record, error) < 0 ||
-            record.from_pid != 0 || !has_origin(&record))
-                return fail_because(error, EOPNOTSUPP, OPERATION_MAP_OWNERS, injection->request->source,
-                                    "the source is id-mapped already, and mapping it anew needs Linux 6.15");
-        length = strlen(record.mount_point);
-        if (!text_lies_in(path, record.mount_point))
-                return container_fail(injection->from, ESTALE, OPERATION_OPEN_SOURCE, path, error);
-        job.rest = path + length + (path[length] == '/' ? 1 : 0);
-        if (fstat(injection->source.fd, &job.source) < 0)
-                return container_fail(injection->from, errno, "fstat", path, error);
-        fd = strcmp(record.type, MOUNT_RECORD_CLONE) == 0
-                     ? clone_bind_origin(&job, error)
-                     : sealed_child_run(clone_device_in_child, &job, NULL, 0, error);
-        if (fd < 0)
-                return fd;
-        r = restrict_as_source(injection, fd, user_ns_fd, error); /* it is a clone of the node's mount */
-        return r < 0 ? r : fd_take(&fd);
 }
 
 /* With the mounts below the source: a clone of them all is mapped where its container cannot change it any more. */
@@ -356,7 +226,7 @@ static int try_way(struct injection *injection,
                    int (*way)(struct injection *injection, const struct idmap *mapping, struct error *error),
                    enum owner_ids ids, struct error *error)
 {
-        const bool tree = injection->request->recursive && way != clone_origin;
+        const bool tree = injection->request->recursive && way != container_origin_clone;
         const bool strict = way != clone_and_map || ids != FROM_NODE;
         const struct idmap *mapping = NULL;
         int r = container_owners_map(injection, ids, &mapping, error);
@@ -384,7 +254,7 @@ static int clone_with_owners(struct injection *injection, struct error *error)
                         r = try_way(injection, clone_mapped, FROM_INSIDE, error);
         }
         if (r == -ENOSYS)
-                r = try_way(injection, clone_origin, FROM_INSIDE, error);
+                r = try_way(injection, container_origin_clone, FROM_INSIDE, error);
         if (r == -EINVAL && strcmp(error->operation, OPERATION_MOUNT_SETATTR) == 0)
                 (void)snprintf(error->reason, sizeof error->reason,
                                "its filesystem, or one below it, cannot be id-mapped by this kernel");
@@ -432,7 +302,7 @@ static int serve(struct injection *injection, struct error *error)
         fd_close(&injection->mount_fd);
         injection->mount_fd = r;
         r = attributes_remap(injection, ids, error);
-        return r < 0 ? r : restrict_as_source(injection, injection->mount_fd, /* user_ns_fd= */ -1, error);
+        return r < 0 ? r : container_origin_restrict(injection, injection->mount_fd, /* user_ns_fd= */ -1, error);
 }
 
 /* Whether an error is of mapping owners: remap-daemon then does what the request, or the policy, leaves to it. */
