@@ -17,6 +17,18 @@ static void few_numbers_may_be_added_without_end(void **unused)
         assert_false(number_set_has(&set, 3));
 }
 
+static void many_numbers_in_any_order_are_kept_once(void **unused)
+{
+        (void)unused;
+        set.count = 0;
+        for (uint64_t i = 0; i < 3 * NUMBER_SET_MAX; i++)
+                number_set_add(&set, i * 2654435761U % 5003);
+        assert_true(number_set_is_whole(&set));
+        for (uint64_t i = 0; i < 5003; i++)
+                assert_true(number_set_has(&set, i));
+        assert_false(number_set_has(&set, 5003));
+}
+
 static void of_too_many_numbers_it_says_that_it_does_not_have_all(void **unused)
 {
         (void)unused;
@@ -35,6 +47,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(few_numbers_may_be_added_without_end),
+                cmocka_unit_test(many_numbers_in_any_order_are_kept_once),
                 cmocka_unit_test(of_too_many_numbers_it_says_that_it_does_not_have_all),
         };
 
