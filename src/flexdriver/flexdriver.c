@@ -21,7 +21,7 @@
 
 #define STANDARD_OUTPUT 1
 
-#define VERB_LINE(name, word, letters, arguments) "  " #word " " arguments "\n"
+#define VERB_LINE(name, word, letters, arguments, traits) "  " #word " " arguments "\n"
 
 static const char help[] =
         "usage: flexdriver VERB ... | --help | --version\n"

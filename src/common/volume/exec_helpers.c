@@ -36,8 +36,7 @@ static unsigned begun; /* VOLUME_RUNS_* */
 /* mount and unmount do the work of kinds without a device, the other verbs that of kinds with one. */
 unsigned volume_exec_helpers_of(const struct volume_kind *kind, enum verb verb)
 {
-        bool of_mount = verb == VERB_MOUNT || verb == VERB_UNMOUNT;
-        unsigned runs = kind->has_device != of_mount ? kind->runs : 0;
+        unsigned runs = kind->has_device == volume_verb_is(verb, VERB_OF_DEVICE) ? kind->runs : 0;
 
         if (verb == VERB_EXPANDVOLUME || verb == VERB_EXPANDFS)
                 runs |= kind->grow_runs;
@@ -236,22 +235,13 @@ static unsigned of_dir(const struct command_line *words)
 
 static unsigned runs_for(struct command_line *words)
 {
-        switch (words->verb) {
-        case VERB_DETACH:
+        if (words->verb == VERB_DETACH)
                 return of_record(words) & ~VOLUME_RUNS_FS_TOOLS;
-        case VERB_UNMOUNT:
+        if (words->verb == VERB_UNMOUNT)
                 return of_dir(words);
-        case VERB_MOUNT:
-        case VERB_ATTACH:
-        case VERB_WAITFORATTACH:
-        case VERB_EXPANDVOLUME:
-                return of_options(words);
-        case VERB_MOUNTDEVICE:
-        case VERB_EXPANDFS:
-                return of_options(words) | VOLUME_RUNS_FS_TOOLS;
-        default: /* a program by another name */
+        if (!volume_verb_is(words->verb, VERB_READS_OPTIONS)) /* a program by another name */
                 return VOLUME_RUNS_ALL;
-        }
+        return of_options(words) | (volume_verb_is(words->verb, VERB_OF_FILESYSTEM) ? VOLUME_RUNS_FS_TOOLS : 0);
 }
 
 int volume_exec_helpers_begin_for(unsigned runs, int argc, char **argv, struct error *error)

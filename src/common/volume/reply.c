@@ -184,14 +184,9 @@ static const struct key_table *option_keys(void)
         return &table;
 }
 
-/* Verbs that look at the options beyond the name. getvolumename does not. */
-#define WITH_OPTIONS                                                                                                   \
-        (VERB_BIT(ATTACH) | VERB_BIT(WAITFORATTACH) | VERB_BIT(ISATTACHED) | VERB_BIT(MOUNTDEVICE) | VERB_BIT(MOUNT) | \
-         VERBS_OF_SIZES)
-
-#define SCHEMA(name, word, letters, arguments)                                                                         \
-        const struct schema volume_schema_##name = { .request_of = (WITH_OPTIONS & VERB_BIT(name)) != 0 ? option_keys  \
-                                                                                                        : NULL,        \
+#define SCHEMA(name, word, letters, arguments, traits)                                                                 \
+        const struct schema volume_schema_##name = { .request_of =                                                     \
+                                                             ((traits)&VERB_READS_OPTIONS) != 0 ? option_keys : NULL,  \
                                                      .programs = 1,                                                    \
                                                      .texts = true,                                                    \
                                                      .reply_programs = VERB_BIT(name),                                 \

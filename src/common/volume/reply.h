@@ -26,7 +26,7 @@ int volume_reply_failure(const struct volume_request *request, const struct erro
 
 /* ---- what the driver's verbs take and reply, for --help and --schema */
 
-#define VOLUME_SCHEMA(name, word, letters, arguments) extern const struct schema volume_schema_##name;
+#define VOLUME_SCHEMA(name, word, letters, arguments, traits) extern const struct schema volume_schema_##name;
 VOLUME_VERBS(VOLUME_SCHEMA)
 
 /* VERB_USAGE(word, NAME, about) - what --help says of a verb. */

@@ -18,7 +18,7 @@ static const struct {
         const char *arguments; /* a letter each */
         const char *usage;
 } verbs[VERBS] = {
-#define ROW(name, word, letters, arguments) { letters, arguments },
+#define ROW(name, word, letters, arguments, traits) { letters, arguments },
         VOLUME_VERBS(ROW)
 };
 

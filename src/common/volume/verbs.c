@@ -7,8 +7,11 @@
 
 #include "volume/kind_words.h"
 
-#define WORD(name, word, letters, arguments) #word,
+#define WORD(name, word, letters, arguments, traits) #word,
 static const char *const words[VERBS] = { VOLUME_VERBS(WORD) };
+
+#define TRAITS(name, word, letters, arguments, traits) (traits),
+static const unsigned traits_of[VERBS] = { VOLUME_VERBS(TRAITS) };
 
 static const struct ability {
         const char *name;
@@ -32,6 +35,11 @@ static const struct ability {
 const char *volume_verb_word(enum verb verb)
 {
         return words[verb];
+}
+
+bool volume_verb_is(enum verb verb, unsigned trait)
+{
+        return verb < VERBS && (traits_of[verb] & trait) != 0;
 }
 
 enum verb volume_verb_find(const char *word)
@@ -95,15 +103,7 @@ int volume_type_owns(const char *type)
 
 bool volume_driver_can(const char *driver, enum verb verb)
 {
-        switch (verb) {
-        case VERB_INIT:
-        case VERB_GETVOLUMENAME:
-        case VERB_MOUNT:
-        case VERB_UNMOUNT:
-                return true;
-        default:
-                return ability_of(driver)->has_device;
-        }
+        return !volume_verb_is(verb, VERB_OF_DEVICE) || ability_of(driver)->has_device;
 }
 
 const char *volume_driver_init(const char *driver)

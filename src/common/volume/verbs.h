@@ -11,24 +11,31 @@
 
 #include "state/volume_record.h"
 
+/* Traits of verbs. */
+#define VERB_READS_OPTIONS (1U << 0) /* beyond the volume's name */
+#define VERB_OF_DEVICE (1U << 1)     /* only volumes with a device have it */
+#define VERB_OF_FILESYSTEM (1U << 2) /* it makes, checks or grows the filesystem of a device */
+
 /*
- * VOLUME_VERBS(X) - X(NAME, word, letters, arguments) for each verb. A letter says what an argument is: j the options, n
- * the node, v the device, d a directory, N the volume's name, + and - sizes.
+ * VOLUME_VERBS(X) - X(NAME, word, letters, arguments, traits) for each verb. A letter says what an argument is: j the
+ * options, n the node, v the device, d a directory, N the volume's name, + and - sizes.
  */
 /* clang-format off */
 #define VOLUME_VERBS(X) \
-        X(INIT, init, "", VERB_ARGUMENTS_INIT) \
-        X(GETVOLUMENAME, getvolumename, "j", VERB_ARGUMENTS_GETVOLUMENAME) \
-        X(ATTACH, attach, "jn", VERB_ARGUMENTS_ATTACH) \
-        X(WAITFORATTACH, waitforattach, "vj", VERB_ARGUMENTS_WAITFORATTACH) \
-        X(ISATTACHED, isattached, "jn", VERB_ARGUMENTS_ISATTACHED) \
-        X(DETACH, detach, "Nn", VERB_ARGUMENTS_DETACH) \
-        X(MOUNTDEVICE, mountdevice, "dvj", VERB_ARGUMENTS_MOUNTDEVICE) \
-        X(UNMOUNTDEVICE, unmountdevice, "d", VERB_ARGUMENTS_UNMOUNTDEVICE) \
-        X(MOUNT, mount, "dj", VERB_ARGUMENTS_MOUNT) \
-        X(UNMOUNT, unmount, "d", VERB_ARGUMENTS_UNMOUNT) \
-        X(EXPANDVOLUME, expandvolume, "jd+-", VERB_ARGUMENTS_EXPANDVOLUME) \
-        X(EXPANDFS, expandfs, "jvd+-", VERB_ARGUMENTS_EXPANDFS)
+        X(INIT, init, "", VERB_ARGUMENTS_INIT, 0) \
+        X(GETVOLUMENAME, getvolumename, "j", VERB_ARGUMENTS_GETVOLUMENAME, 0) \
+        X(ATTACH, attach, "jn", VERB_ARGUMENTS_ATTACH, VERB_READS_OPTIONS | VERB_OF_DEVICE) \
+        X(WAITFORATTACH, waitforattach, "vj", VERB_ARGUMENTS_WAITFORATTACH, VERB_READS_OPTIONS | VERB_OF_DEVICE) \
+        X(ISATTACHED, isattached, "jn", VERB_ARGUMENTS_ISATTACHED, VERB_READS_OPTIONS | VERB_OF_DEVICE) \
+        X(DETACH, detach, "Nn", VERB_ARGUMENTS_DETACH, VERB_OF_DEVICE) \
+        X(MOUNTDEVICE, mountdevice, "dvj", VERB_ARGUMENTS_MOUNTDEVICE, \
+          VERB_READS_OPTIONS | VERB_OF_DEVICE | VERB_OF_FILESYSTEM) \
+        X(UNMOUNTDEVICE, unmountdevice, "d", VERB_ARGUMENTS_UNMOUNTDEVICE, VERB_OF_DEVICE) \
+        X(MOUNT, mount, "dj", VERB_ARGUMENTS_MOUNT, VERB_READS_OPTIONS) \
+        X(UNMOUNT, unmount, "d", VERB_ARGUMENTS_UNMOUNT, 0) \
+        X(EXPANDVOLUME, expandvolume, "jd+-", VERB_ARGUMENTS_EXPANDVOLUME, VERB_READS_OPTIONS | VERB_OF_DEVICE) \
+        X(EXPANDFS, expandfs, "jvd+-", VERB_ARGUMENTS_EXPANDFS, \
+          VERB_READS_OPTIONS | VERB_OF_DEVICE | VERB_OF_FILESYSTEM)
 
 #define VERB_ARGUMENTS_INIT ""
 #define VERB_ARGUMENTS_GETVOLUMENAME "JSON"
@@ -44,7 +51,7 @@
 #define VERB_ARGUMENTS_EXPANDFS "JSON DEVICE DIR NEW_SIZE OLD_SIZE"
 /* clang-format on */
 
-#define VERB_ENUM(name, word, letters, arguments) VERB_##name,
+#define VERB_ENUM(name, word, letters, arguments, traits) VERB_##name,
 enum verb { VOLUME_VERBS(VERB_ENUM) VERBS };
 
 /* Of sets of verbs, as those of a key's programs (base/key.h). */
@@ -53,6 +60,9 @@ enum verb { VOLUME_VERBS(VERB_ENUM) VERBS };
 
 /* volume_verb_word() - "attach". */
 const char *volume_verb_word(enum verb verb);
+
+/* volume_verb_is() - whether a verb has the trait; no other word has one. */
+bool volume_verb_is(enum verb verb, unsigned trait);
 
 /* volume_verb_find() - the verb of a word; VERBS for no verb. */
 enum verb volume_verb_find(const char *word);
