@@ -68,6 +68,22 @@ teardown() {
         assert_field '[.pools[].profiles[].profile] | join(" ")' db
 }
 
+@test "every reply that used profiles names the fields that were ignored" {
+        local ignored='["_comment","db.note","db.volume_capabilities.mount.fileSystem"]'
+        write_profiles "\"db\": $(profile_for default '"fileSystem": "xfs"' '"note": {"a": [1]}')"
+        jq -c '._comment = ["b"]' "$FLEXGRAFT_PROFILES" >"$BATS_TEST_TMPDIR/new"
+        mv "$BATS_TEST_TMPDIR/new" "$FLEXGRAFT_PROFILES"
+        created '{"name": "data", "size": "1m", "profile": "db"}'
+        assert_field '.profilesIgnored | sort | tojson' "$ignored"
+        measured
+        assert_field '.profilesIgnored | sort | tojson' "$ignored"
+        created '{"name": "other", "size": "1m"}'
+        assert_field .profilesIgnored null
+        write_profiles "\"db\": $(profile_for default)"
+        measured
+        assert_field .profilesIgnored null
+}
+
 @test "a profile's target type is not to be contradicted" {
         write_profiles "\"files\": $(profile_for default), \"raw\": $(profile_for default | sed 's/"mount": {}/"block": {}/')"
         create '{"name": "data", "size": "1m", "profile": "files", "targetType": "block"}'

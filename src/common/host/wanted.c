@@ -100,7 +100,7 @@ static void read_profiles(struct wanted *wanted, struct error *error)
         cleanup_json json_t *matrix = NULL;
         const char *name;
         json_t *profile;
-        int r = profile_file_read(&matrix, error);
+        int r = profile_file_read(&matrix, /* ignored= */ NULL, error);
 
         tell(file, r, error);
         json_object_foreach (matrix, name, profile) {

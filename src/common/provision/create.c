@@ -25,6 +25,7 @@ static json_t *created_object(const struct provision_call *call, const struct pr
                 .volume = provision_object_found(&call->pool, record, item),
                 .existed = existed,
                 .profiles_problem = call->request->profile != NULL ? call->profiles.problem : NULL,
+                .profiles_ignored = call->request->profile != NULL ? profiles_ignored(&call->profiles) : NULL,
         };
 
         return provision_object_done(PROVISION_CREATE, &done);

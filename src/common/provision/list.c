@@ -331,7 +331,8 @@ int list_pools(struct provision_call *call, struct error *error)
         call->paths = json_object();
         call->reply = provision_object_done(
                 call->request->verb, &(struct provision_done){ .inactive_profiles = inactive_profiles(&call->profiles),
-                                                               .profiles_problem = call->profiles.problem });
+                                                               .profiles_problem = call->profiles.problem,
+                                                               .profiles_ignored = profiles_ignored(&call->profiles) });
         if (call->request->verb != PROVISION_LIST && call->request->profile != NULL &&
             (r = profiles_find(&call->profiles, call->request->profile, &ignored, error)) < 0)
                 return r;

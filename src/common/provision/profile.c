@@ -190,7 +190,8 @@ int profiles_load(const char *state_dir, struct profiles *ret_profiles, struct e
         struct error broken;
         int r;
 
-        *ret_profiles = (struct profiles){ .active = json_object(), .inactive = json_object() };
+        *ret_profiles =
+                (struct profiles){ .active = json_object(), .inactive = json_object(), .ignored = json_array() };
         r = provision_record_open(state_dir, /* create= */ true, &state, error);
         if (r == -EROFS || r == -ENOSPC || r == -EDQUOT)
                 r = -ENOENT; /* then the set is not kept */
@@ -199,7 +200,7 @@ int profiles_load(const char *state_dir, struct profiles *ret_profiles, struct e
         if (r < 0 && r != -ENOENT)
                 return r;
         read_kept(&state, &kept);
-        if ((r = profile_file_read(&matrix, &broken)) == 0)
+        if ((r = profile_file_read(&matrix, ret_profiles->ignored, &broken)) == 0)
                 r = check_frozen(matrix, &kept, &state, &broken);
         if (r < 0) {
                 (void)snprintf(ret_profiles->problem, sizeof ret_profiles->problem, "%.200s: %.300s",
@@ -214,6 +215,13 @@ int profiles_load(const char *state_dir, struct profiles *ret_profiles, struct e
             !(json_equal(ret_profiles->active, kept.active) && json_equal(ret_profiles->inactive, kept.inactive)))
                 keep(&state, ret_profiles);
         return 0;
+}
+
+json_t *profiles_ignored(const struct profiles *profiles)
+{
+        if (profiles->problem[0] != '\0' || json_array_size(profiles->ignored) == 0)
+                return NULL;
+        return json_incref(profiles->ignored);
 }
 
 int profiles_find(const struct profiles *profiles, const char *name, const json_t **ret_profile, struct error *error)
@@ -243,5 +251,6 @@ void profiles_release(struct profiles *profiles)
 {
         json_decref(profiles->active);
         json_decref(profiles->inactive);
-        profiles->active = profiles->inactive = NULL;
+        json_decref(profiles->ignored);
+        profiles->active = profiles->inactive = profiles->ignored = NULL;
 }

@@ -30,6 +30,7 @@
 struct profiles {
         json_t *active;                      /* name -> profile; owned */
         json_t *inactive;                    /* likewise; owned */
+        json_t *ignored;                     /* unknown fields of the file, by their paths; owned */
         char problem[PROFILES_PROBLEM_SIZE]; /* why the file was rejected; "": it was not */
 };
 
@@ -40,6 +41,9 @@ struct profiles {
  * problem.
  */
 int profiles_load(const char *state_dir, struct profiles *ret_profiles, struct error *error);
+
+/* profiles_ignored() - what of the file was ignored, where that was taken; the caller owns it. NULL: nothing. */
+json_t *profiles_ignored(const struct profiles *profiles);
 
 /* profiles_find() - an active one. Errors: ENOENT none of this name; ESTALE it is inactive. */
 int profiles_find(const struct profiles *profiles, const char *name, const json_t **ret_profile, struct error *error);

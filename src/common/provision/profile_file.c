@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/reply.h"
 #include "base/text.h"
 #include "pool/record.h"
 #include "state/access.h"
@@ -17,6 +18,8 @@
 #define NAME_BYTES_MAX (PROVISION_NAME_MAX - 1)
 #define FLAGS_BYTES_MAX 4096U
 #define FIELD_SIZE 48 /* of a field's name; the longest known one has 26 bytes */
+#define PATH_SIZE 384 /* of a field's: a profile's name, and the fields that it is in */
+#define IGNORED_MAX 32
 
 const char *profile_file_path(void)
 {
@@ -207,22 +210,44 @@ static bool check_unknown(const struct file_key *keys, const char *name, char *r
         return true; /* a newer version may know it */
 }
 
-static bool spell_fields(const struct file_key *keys, json_t *object, char *ret_complaint);
+/* Where fields are that are spelled, and the paths of those that are ignored. */
+struct spelling {
+        char path[PATH_SIZE]; /* "db.volume_capabilities." */
+        json_t *ignored;      /* an array; borrowed; NULL: they are not collected */
+        char *ret_complaint;
+};
 
-static bool spell_members(const struct file_key *key, json_t *value, char *ret_complaint)
+static void note_ignored(const struct spelling *spelling, const char *name)
 {
-        if (key->members == NULL)
-                return true;
-        if (json_is_object(value))
-                return spell_fields(key->members, value, ret_complaint);
-        for (size_t i = 0; i < json_array_size(value); i++)
-                if (!spell_members(key, json_array_get(value, i), ret_complaint))
-                        return false;
-        return true;
+        char path[PATH_SIZE + FIELD_SIZE];
+
+        (void)snprintf(path, sizeof path, "%s%.*s", spelling->path, FIELD_SIZE - 1, name);
+        if (spelling->ignored != NULL && json_array_size(spelling->ignored) < IGNORED_MAX)
+                (void)json_array_append_new(spelling->ignored, reply_printable(path));
 }
 
-static bool spell_fields(const struct file_key *keys, json_t *object, char *ret_complaint)
+static bool spell_fields(const struct file_key *keys, json_t *object, struct spelling *spelling);
+
+static bool spell_members(const struct file_key *key, json_t *value, struct spelling *spelling)
 {
+        size_t length = strlen(spelling->path);
+        bool well = true;
+
+        if (key->members == NULL)
+                return true;
+        if (json_is_object(value)) {
+                (void)snprintf(spelling->path + length, sizeof spelling->path - length, "%s.", key->name);
+                well = spell_fields(key->members, value, spelling);
+                spelling->path[length] = '\0';
+        }
+        for (size_t i = 0; well && i < json_array_size(value); i++)
+                well = spell_members(key, json_array_get(value, i), spelling);
+        return well;
+}
+
+static bool spell_fields(const struct file_key *keys, json_t *object, struct spelling *spelling)
+{
+        char *ret_complaint = spelling->ret_complaint;
         cleanup_json json_t *spelled = json_object();
         const char *name;
         json_t *value;
@@ -232,6 +257,8 @@ static bool spell_fields(const struct file_key *keys, json_t *object, char *ret_
 
                 if (key == NULL && !check_unknown(keys, name, ret_complaint))
                         return false;
+                if (key == NULL)
+                        note_ignored(spelling, name);
                 if (key == NULL || json_is_null(value))
                         continue;
                 if (json_object_get(spelled, key->name) != NULL) {
@@ -239,7 +266,7 @@ static bool spell_fields(const struct file_key *keys, json_t *object, char *ret_
                                        key->name);
                         return false;
                 }
-                if (!spell_members(key, value, ret_complaint))
+                if (!spell_members(key, value, spelling))
                         return false;
                 (void)json_object_set(spelled, key->name, value);
         }
@@ -284,12 +311,12 @@ static void drop_empty(json_t *object, const char *name)
                 (void)json_object_del(object, name);
 }
 
-bool profile_spell(json_t *profile, char *ret_complaint)
+static bool spell(json_t *profile, struct spelling *spelling)
 {
         json_t *capabilities;
         json_t *mount;
 
-        if (!spell_fields(of_profile, profile, ret_complaint))
+        if (!spell_fields(of_profile, profile, spelling))
                 return false;
         capabilities = json_object_get(profile, "volume_capabilities");
         mount = json_object_get(capabilities, "mount");
@@ -299,6 +326,13 @@ bool profile_spell(json_t *profile, char *ret_complaint)
         drop_empty(mount, "fs_type");
         drop_empty(mount, "mount_flags");
         return true;
+}
+
+bool profile_spell(json_t *profile, char *ret_complaint)
+{
+        struct spelling spelling = { .ret_complaint = ret_complaint };
+
+        return spell(profile, &spelling);
 }
 
 /* ---- the file */
@@ -312,8 +346,9 @@ static bool check_one_of(const json_t *object, const char *one, const char *othe
         return false;
 }
 
-static bool check_profile(const char *name, json_t *profile, char *ret_complaint)
+static bool check_profile(const char *name, json_t *profile, struct spelling *spelling)
 {
+        char *ret_complaint = spelling->ret_complaint;
         const char *wrong = NULL;
 
         if (name[0] == '\0' || strlen(name) > NAME_BYTES_MAX)
@@ -322,16 +357,18 @@ static bool check_profile(const char *name, json_t *profile, char *ret_complaint
                 wrong = "it must be an object";
         if (wrong != NULL)
                 (void)snprintf(ret_complaint, FILE_KEY_COMPLAINT_SIZE, "%s", wrong);
-        return wrong == NULL && profile_spell(profile, ret_complaint) &&
+        (void)snprintf(spelling->path, sizeof spelling->path, "%s.", name);
+        return wrong == NULL && spell(profile, spelling) &&
                file_keys_check(of_profile, profile, /* strict= */ false, ret_complaint) &&
                check_one_of(profile, "resource_provider_selector", "csi_plugin_type_selector", ret_complaint) &&
                check_one_of(json_object_get(profile, "volume_capabilities"), "mount", "block", ret_complaint);
 }
 
-int profile_file_read(json_t **ret_matrix, struct error *error)
+int profile_file_read(json_t **ret_matrix, json_t *ignored, struct error *error)
 {
         const char *path = profile_file_path();
         char complaint[FILE_KEY_COMPLAINT_SIZE];
+        struct spelling spelling = { .ignored = ignored, .ret_complaint = complaint };
         cleanup_json json_t *file = NULL;
         json_t *matrix;
         const char *name;
@@ -344,12 +381,12 @@ int profile_file_read(json_t **ret_matrix, struct error *error)
         }
         if (r < 0)
                 return r;
-        if (!spell_fields(file_keys, file, complaint) ||
+        if (!spell_fields(file_keys, file, &spelling) ||
             !file_keys_check(file_keys, file, /* strict= */ false, complaint))
                 return fail_because(error, EBADMSG, "read profiles", path, "%s", complaint);
         matrix = json_object_get(file, "profile_matrix");
         json_object_foreach (matrix, name, profile)
-                if (!check_profile(name, profile, complaint))
+                if (!check_profile(name, profile, &spelling))
                         return fail_because(error, EBADMSG, "read profiles", path, "profile \"%.128s\": %s", name,
                                             complaint);
         *ret_matrix = json_incref(matrix);

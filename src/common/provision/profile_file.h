@@ -22,11 +22,11 @@ const char *profile_file_path(void);
 
 /*
  * profile_file_read() - its profiles: name -> profile, in one spelling (profile_spell()); owned by the caller. No file
- * is an empty one.
+ * is an empty one. To ignored, an array or NULL, the unknown fields are added: "db.volume_capabilities.fs".
  *
  * Errors: those of json_file_load(), but ENOENT; EBADMSG. The reason names the line, or the profile and the field.
  */
-int profile_file_read(json_t **ret_matrix, struct error *error);
+int profile_file_read(json_t **ret_matrix, json_t *ignored, struct error *error);
 
 /*
  * profile_spell() - change a profile's fields to their original names and its access mode to its name. Removed are

@@ -50,6 +50,10 @@ int provision_reply_complaint(const struct provision_request *request, const str
         {                                                                                                              \
                 .when = "profilesProblem", .line = "profiles.json was not taken: {profilesProblem}"                    \
         }
+#define PROFILES_IGNORED                                                                                               \
+        {                                                                                                              \
+                .when = "profilesIgnored", .line = "unknown fields of profiles.json: {profilesIgnored}"                \
+        }
 
 static const struct people_column pools[] = {
         { "POOL", "name" },
@@ -86,6 +90,7 @@ const struct people_form provision_people_created[] = {
         { .when = "volume,!existed", .line = "made volume {volume.name}, {volume.size%}, in pool {volume.pool}" },
         { .when = "volume,existed", .line = "volume {volume.name}, {volume.size%}, is in pool {volume.pool} already" },
         PROFILES_PROBLEM,
+        PROFILES_IGNORED,
         {},
 };
 
@@ -106,6 +111,7 @@ const struct people_form provision_people_capacity[] = {
         { .rows = "pools", .columns = pools_with_profiles },
         { .when = "inactiveProfiles", .line = "profiles of volumes that profiles.json lacks: {inactiveProfiles}" },
         PROFILES_PROBLEM,
+        PROFILES_IGNORED,
         {},
 };
 

@@ -380,7 +380,9 @@ json_t *provision_object_mounted(const struct provision_mounted *mounted)
         X("inactiveProfiles", CAPACITY, CAPACITY, done->inactive_profiles, \
           KEY_ARRAY, .help = "profiles that volumes have and the file does not") \
         X("profilesProblem", CREATE | CAPACITY, 0, text(done->profiles_problem), \
-          KEY_ANY, .help = "why profiles.json was not taken")
+          KEY_ANY, .help = "why profiles.json was not taken") \
+        X("profilesIgnored", CREATE | CAPACITY, 0, done->profiles_ignored, \
+          KEY_ARRAY, .help = "fields of profiles.json that are unknown")
 /* clang-format on */
 
 static const struct key done_rows[] = { DONE(MEMBER_ROW) };

@@ -54,6 +54,7 @@ struct provision_done {
         json_t *mounted;            /* NULL: none was asked for */
         json_t *inactive_profiles;
         const char *profiles_problem; /* NULL and "": none */
+        json_t *profiles_ignored;     /* NULL: none */
 };
 
 /*
