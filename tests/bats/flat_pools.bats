@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# What a call costs does not grow with the volumes of a pool: the same system calls with 10 as with 300; and what is remembered of a
+# What a call costs does not grow with the volumes of a pool: the same system calls with 10 as with 120; and what is remembered of a
 # pool instead is never wrong.
 
 load helpers
@@ -41,9 +41,9 @@ other_volumes() {
         created '{"name": "again", "size": 4096, "pool": "fast"}' && removed '{"name": "again"}' # what was counted is known again
 }
 
-# is_flat PROGRAM REQUEST [COMMAND...]: PROGRAM makes as many system calls for REQUEST with 10 other volumes as with 300; COMMAND comes
-# after each. The helper processes for other kinds of pools are ended at one call or another, some dozens; one call for each volume
-# would be 290.
+# is_flat PROGRAM REQUEST [COMMAND...]: PROGRAM makes as many system calls for REQUEST with 10 other volumes as with 120; COMMAND comes
+# after each. The helper processes for other kinds of pools are ended at one call or another, up to twenty; one call for every fourth
+# volume would be 27.
 is_flat() {
         local swept=$1 request=$2 few
         shift 2
@@ -51,11 +51,11 @@ is_flat() {
         at_syscall "$(program "$swept")" "$request"
         assert_success && "${@:-:}" || return 1
         few=$AT_TOTAL
-        other_volumes 290 || return 1
+        other_volumes 110 || return 1
         at_syscall "$(program "$swept")" "$request"
         assert_success && "${@:-:}" || return 1
-        echo "$few system calls with 10 other volumes, $AT_TOTAL with 300"
-        ((AT_TOTAL - few < 150))
+        echo "$few system calls with 10 other volumes, $AT_TOTAL with 120"
+        ((AT_TOTAL - few < 27))
 }
 
 # bats test_tags=text
@@ -126,7 +126,7 @@ were_attached() {
         assert_success
 }
 
-# bats test_tags=text
+# bats test_tags=text,deep
 @test "volume-capacity costs the same however many volumes of its pool were attached before the last volume-reconcile" {
         local few
         SPARSE=8192
@@ -244,6 +244,7 @@ sparse_attached() {
         counted
 }
 
+# bats test_tags=deep
 @test "what a sparse volume gets is right, whenever others counted while it was attached" {
         local n=0
         created '{"name": "sparse", "size": "1m", "pool": "fast", "parameters": {"preallocate": "false"}}'
@@ -276,6 +277,7 @@ sparse_attached() {
         counted
 }
 
+# bats test_tags=deep
 @test "what a copy has got is right, whenever others counted while it was made" {
         local n=0 from to fast=$POOL_DIR
         make_pool_in_memory other 64m
@@ -392,6 +394,7 @@ expand() {
         is "$AT_REACHED $(stat -c %s "$POOL_DIR/data.img")" "1 8388608"
 }
 
+# bats test_tags=deep
 @test "what a grown volume does not have yet is not available, whenever others counted while it grew" {
         local n=0 before
         while ((++n < 40)); do
@@ -439,17 +442,20 @@ killed_everywhere() {
         ((n > 50 && n < 5000))
 }
 
+# bats test_tags=deep
 @test "wherever volume-create is killed, the capacity is right" {
         make_pool fast '"maxPercent": 50'
         killed_everywhere volume-create '{"name": "data", "size": "1m", "pool": "fast"}' removed '{"name": "data"}'
 }
 
+# bats test_tags=deep
 @test "wherever volume-delete is killed, the capacity is right" {
         make_pool fast '"maxPercent": 50'
         created '{"name": "data", "size": "1m", "pool": "fast"}'
         killed_everywhere volume-delete '{"name": "data"}' created '{"name": "data", "size": "1m", "pool": "fast"}'
 }
 
+# bats test_tags=deep
 @test "after many volumes made and deleted at a time, the capacity is right" {
         local i pids=()
         make_pool fast '"maxPercent": 50'
