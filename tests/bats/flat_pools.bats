@@ -282,7 +282,7 @@ sparse_attached() {
         local n=0 from to fast=$POOL_DIR
         make_pool_in_memory other 64m
         created '{"name": "data", "size": "1m", "pool": "fast"}'
-        dd if=/dev/urandom of="$fast/data.img" bs=64k count=4 conv=notrunc status=none
+        yes data | dd of="$fast/data.img" bs=64k count=4 iflag=fullblock conv=notrunc status=none
         for to in "$fast" "$POOL_DIR"; do
                 n=0
                 while ((++n < 60)); do
