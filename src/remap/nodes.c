@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/fsuid.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -76,6 +77,42 @@ static int begin_root(void)
         return 0;
 }
 
+/* The only node of that file; NULL: there is none, or several. */
+static struct node *only_node(dev_t device, ino_t inode)
+{
+        for (uint32_t i = buckets_first(device, inode); i != 0; i = shared->nodes[i].next) {
+                struct node *node = &shared->nodes[i];
+
+                if (node->device == device && node->inode == inode)
+                        return node->name == 0 && S_ISREG(node->mode) ? node : NULL;
+        }
+        return NULL;
+}
+
+/* How often a file is open is counted when it is opened and when it was released: a daemon killed in between counts once too often. */
+static void count_open_files(void)
+{
+        for (uint32_t i = ROOT; i < shared->nodes_high; i++)
+                if (shared->nodes[i].name == 0)
+                        shared->nodes[i].opens = shared->nodes[i].writers = 0;
+        for (uint32_t fd = 0; fd < shared->descriptors; fd++) {
+                struct node *node = NULL;
+                struct statx st;
+
+                /* also an overlay's file may be a server's, which need not answer */
+                if (shared->uses[fd] == USE_OPEN &&
+                    statx((int)fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &st) == 0)
+                        node = only_node(makedev(st.stx_dev_major, st.stx_dev_minor), st.stx_ino);
+                if (node == NULL)
+                        continue;
+                node->opens += shared->passthrough;
+                node->writers += (fcntl((int)fd, F_GETFL) & O_ACCMODE) != O_RDONLY;
+        }
+        for (uint32_t i = ROOT; i < shared->nodes_high; i++)
+                if (shared->nodes[i].used && shared->nodes[i].opens == 0 && !shared->nodes[i].backing_kept)
+                        passthrough_forget(&shared->nodes[i]);
+}
+
 int nodes_begin(void)
 {
         struct statfs fs;
@@ -115,6 +152,8 @@ int nodes_begin(void)
                 }
         }
         buckets_begin();
+        if (shared->begun && !shared->network)
+                count_open_files();
         return 0;
 }
 

@@ -6,7 +6,9 @@
 #include <pthread.h>
 
 #include "answer.h"
+#include "caches.h"
 #include "descriptors.h"
+#include "nodes.h"
 #include "request.h"
 #include "waiters.h"
 
@@ -20,11 +22,14 @@ static void answer_releases(void)
 {
         for (int i = 0; i < THREADS_MAX; i++) {
                 struct fuse_in_header *header = request_buffer(i);
+                struct node *node = nodes_get(header->nodeid);
                 const struct fuse_release_in *release = (const void *)(header + 1);
 
                 if (header->len == 0 || (header->opcode != FUSE_RELEASE && header->opcode != FUSE_RELEASEDIR) ||
                     release->fh >= DESCRIPTORS_MAX || shared->uses[release->fh] != USE_RELEASED)
                         continue;
+                if (node != NULL) /* what was written last it may not know; after the answer it may forget the file */
+                        caches_drop_attributes(node);
                 answer_error(header->unique, 0);
                 __atomic_store_n(&header->len, 0, __ATOMIC_RELEASE);
         }

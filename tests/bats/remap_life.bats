@@ -289,6 +289,49 @@ sys.stdin.readline()' /ext4/file
         is "$(in_container /bin/fs-calls try flock /ext4/other)" free # it serves on
 }
 
+# has_answered_a_release: the daemon that is traced.
+has_answered_a_release() {
+        awk '/read/ && index($0, "\"@\\0\\0\\0\\22\\0") { read = 1 } read && /write\(3,/ { found = 1 } END { exit !found }' "$TRACE"
+}
+
+@test "a daemon that is killed when a program was just released that a write under way had changed leaves it no set-id bits" {
+        only_remap
+        local dir=$BATS_TEST_TMPDIR/tmpfs
+        make_source tmpfs
+        mkdir "$dir"/{lower,upper,work,merged}
+        mount -t overlay -o "lowerdir=$dir/lower,upperdir=$dir/upper,workdir=$dir/work" overlay "$dir/merged" # so there is no passthrough
+        install -m 4777 /usr/bin/id "$dir/merged/program"
+        remap_container
+        remap_mount "$dir/merged" /data '"cache": "always", "options": ["suid"]'
+        is "$(as_user 1000 /data/program -u)" 0
+        talk /usr/bin/setpriv --reuid 1000 --regid 1000 --clear-groups /usr/bin/python3 -u -c 'import os, sys, threading
+program = os.open("/data/program", os.O_WRONLY)
+read_end, write_end = os.pipe()
+thread = threading.Thread(target=lambda: os.splice(read_end, program, 4))
+thread.start()
+while not open(f"/proc/self/task/{thread.native_id}/syscall").read().startswith("275 "): pass # splice(2)
+os.close(program)
+os.stat("/data/program")
+print("ready")
+sys.stdin.readline()
+os.write(write_end, b"\x7fELF")
+thread.join()
+sys.stdin.readline()'
+        trace_daemon -e trace=read,write -e inject=write:delay_exit=20000000
+        tell write
+        wait_until 10 has_answered_a_release
+        kill_daemon
+        wait "$TRACER" || :
+        is "$(stat -c %a "$dir/merged/program")" 777
+        wait_until 10 has_ids 1000 /data/program
+        umount -l "$dir/merged"
+}
+
+# has_ids UID PROGRAM: user 1000 who executes it.
+has_ids() {
+        [[ $(as_user 1000 "$2" -u) == "$1" ]]
+}
+
 @test "a daemon that is killed when it has just granted a lock leaves it to its holder" {
         only_remap
         local file=$BATS_TEST_TMPDIR/behind/file

@@ -180,6 +180,36 @@ os.fchmod(os.open("/data/file", os.O_RDONLY), 0o600)'
         is "$(stat -c %u:%g:%a "$BATS_TEST_TMPDIR/tmpfs/file")" 1002:1002:600
 }
 
+# has_answered_a_release TRACE
+has_answered_a_release() {
+        awk '/read/ && index($0, "\"@\\0\\0\\0\\22\\0") { read = 1 } read && /write\(3,/ { found = 1 } END { exit !found }' "$1"
+}
+
+@test "who is given a file by the node changes its mode, by its name, also when the daemon was killed when that was just released" {
+        local daemon trace=$BATS_TEST_TMPDIR/trace
+        make_source tmpfs
+        install -m 0644 -o 1000 -g 1000 /dev/null "$BATS_TEST_TMPDIR/tmpfs/file"
+        two_containers "$BATS_TEST_TMPDIR/tmpfs"
+        talk /usr/bin/setpriv --reuid 1000 --regid 1000 --clear-groups /usr/bin/python3 -u -c 'import os, sys
+fd = os.open("/data/file", os.O_WRONLY)
+print("ready")
+sys.stdin.readline()
+os.close(fd)
+sys.stdin.readline()'
+        daemon=$(pgrep -P "$KEEPER")
+        strace -f -p "$daemon" -e trace=read,write -e inject=write:delay_exit=20000000 -o "$trace" 2>"$trace.log" 3>&- &
+        TRACER=$!
+        bed_pids+=("$TRACER")
+        wait_until 10 grep -qs attached "$trace.log"
+        tell close
+        wait_until 10 has_answered_a_release "$trace"
+        kill -KILL "$daemon"
+        wait "$TRACER" || :
+        chown 1001:1001 "$BATS_TEST_TMPDIR/tmpfs/file"
+        in_container /usr/bin/setpriv --reuid 1001 --regid 1001 --clear-groups /usr/bin/python3 -c 'import os; os.chmod("/data/file", 0o640)'
+        is "$(stat -c %u:%g:%a "$BATS_TEST_TMPDIR/tmpfs/file")" 1001:1001:640
+}
+
 # Its root has no name that the kernel could look up once more.
 @test "who is given a whole mount by the node changes the mode of its root, after a while also without a name" {
         make_source tmpfs
