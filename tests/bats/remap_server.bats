@@ -21,6 +21,7 @@ setup() {
 }
 
 teardown() {
+        umount -l "$BATS_TEST_TMPDIR/served" "$BEHIND" 2>/dev/null || : # else the server keeps what it serves busy
         served_teardown
 }
 
@@ -355,6 +356,27 @@ homes() {
 # is_free_for_1000 KIND FILE
 is_free_for_1000() {
         [[ $("$FLEXGRAFT_TOOLS/fs-calls" --uid 1000 --gid 1000 try "$1" "$2") == free ]]
+}
+
+@test "a quota of the server's filesystem is that of the user who writes, in each container" {
+        local dir=$BATS_TEST_TMPDIR/xfs
+        umount "$BEHIND"
+        make_source xfs
+        umount "$dir"
+        mount -o uquota "$DEVICE" "$dir" 2>/dev/null || skip "this kernel has no quotas of xfs"
+        xfs_quota -x -c 'limit -u bhard=1m 1000' "$dir"
+        chmod 0777 "$dir"
+        "$FLEXGRAFT_TOOLS/server-fuse" "$dir" "$BEHIND" 3>&-
+        two_containers "$BEHIND"
+        for CONTAINER in "$FIRST" "$SECOND"; do
+                use_container "$CONTAINER"
+                run ! user 1000 dd if=/dev/zero of=/data/of-1000 bs=64k count=32
+                [[ $output == *'Disk quota exceeded'* ]] || { echo "$output"; return 1; }
+                (($(stat -c %s "$dir/of-1000") <= 1 << 20))
+                user 1001 dd if=/dev/zero of=/data/of-1001 bs=64k count=32
+                is "$(stat -c %u:%s "$dir/of-1001")" "1001:$((2 << 20))"
+                rm "$dir"/of-100?
+        done
 }
 
 @test "a directory is listed although a name in it is longer than those of other filesystems" {
