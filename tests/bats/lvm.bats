@@ -62,13 +62,14 @@ runs_of_lvm() {
         awk '$3 == "execve"' "$BATS_TEST_TMPDIR/calls" | wc -l
 }
 
-@test "lvm is run three times to make a volume, whatever its type, and once to measure a group" {
+@test "lvm is run three times to make a linear, raid1 or striped volume, and once to measure a group" {
         local one
         one=$(runs_of_lvm volume-capacity '{"pool": "big"}')
         is "$one" $(($(runs_of_lvm volume-capacity '{"pool": "default"}') + 1))
         is "$(runs_of_lvm volume-create "{\"name\": \"data\", \"size\": $EXTENT, \"pool\": \"big\"}")" $((one + 2))
         is "$(runs_of_lvm volume-create "{\"name\": \"mirrored\", \"size\": $EXTENT, \"pool\": \"big\", \"parameters\": {\"type\": \"raid1\"}}")" $((one + 2))
         is "$(jq -r .identity "$STATE_DIR/provisioned/mirrored.json")" "$(lvm_uuid "$GROUP/mirrored")"
+        is "$(runs_of_lvm volume-create "{\"name\": \"striped\", \"size\": $EXTENT, \"pool\": \"big\", \"parameters\": {\"type\": \"striped\", \"stripes\": \"2\"}}")" $((one + 2))
 }
 
 # lvm_uuid GROUP/VOLUME

@@ -50,7 +50,6 @@ can_be_made() {
         assert_success && ! lvm_volumes "$GROUP" | grep -qw data
 }
 
-# bats test_tags=kernel_too
 @test "the first raid1 volume since a boot can be made and deleted" {
         can_be_made raid1 dm_raid
 }
