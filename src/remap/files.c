@@ -33,7 +33,7 @@ static int open_flags(int flags)
 /*
  * Whether the file is unchanged since it was last opened, so that the page cache is valid (close-to-open). A change
  * time that was recent then does not tell: more may have changed at the same time, as far as the filesystem's clock
- * shows.
+ * shows. Nor does what an earlier daemon noted for the request that this thread does again.
  */
 static bool is_as_seen(struct node *node, const struct stat *st)
 {
@@ -45,7 +45,7 @@ static bool is_as_seen(struct node *node, const struct stat *st)
         if (state.ctime_ns + CLOCK_TICK_NS >= caches_nanoseconds(&now))
                 state.size = -1;
         node->seen = state;
-        return same;
+        return same && !request_replayed();
 }
 
 static bool is_for_writing(const struct fuse_file_info *file)
