@@ -40,7 +40,7 @@ bool caches_same(const struct file_state *one, const struct file_state *other)
         return one->size == other->size && one->mtime_ns == other->mtime_ns && one->ctime_ns == other->ctime_ns;
 }
 
-/* What is tried to make known who the kernel believes owns a file. One attempt for all nodes whose numbers have this rest. */
+/* To make known who the kernel believes owns a file: one attempt for all nodes whose numbers have the same rest. */
 #define ATTEMPTS 64
 #define ATTEMPT_LATES 3             /* how long it may take */
 #define LATE_NS INT64_C(1000000000) /* no request waits for so long before it is read */
@@ -111,7 +111,7 @@ static void note_told(const struct node *node, pid_t thread)
         (void)pthread_mutex_unlock(&telling);
 }
 
-/* With the mutex held. Whether a name of the file may have been removed, of which the kernel need not know yet: that changes its time. */
+/* With the mutex held. Whether a name of the file may just have been removed, which the kernel need not know: its time tells. */
 static bool has_lost_name(const struct stat *st)
 {
         return now_ns(CLOCK_MONOTONIC) - name_gone_ns < LATE_NS &&

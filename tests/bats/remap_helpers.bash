@@ -186,6 +186,11 @@ trace_daemon() {
         wait_until 10 grep -qs attached "$TRACE.log"
 }
 
+# has_answered_a_release TRACE: a daemon whose reads and writes strace writes there.
+has_answered_a_release() {
+        awk '/read/ && index($0, "\"@\\0\\0\\0\\22\\0") { read = 1 } read && /write\(3,/ { found = 1 } END { exit !found }' "$1"
+}
+
 trace_ends() {
         kill "$TRACER"
         wait "$TRACER" || :

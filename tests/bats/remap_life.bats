@@ -289,11 +289,6 @@ sys.stdin.readline()' /ext4/file
         is "$(in_container /bin/fs-calls try flock /ext4/other)" free # it serves on
 }
 
-# has_answered_a_release: the daemon that is traced.
-has_answered_a_release() {
-        awk '/read/ && index($0, "\"@\\0\\0\\0\\22\\0") { read = 1 } read && /write\(3,/ { found = 1 } END { exit !found }' "$TRACE"
-}
-
 @test "a daemon that is killed when a program was just released that a write under way had changed leaves it no set-id bits" {
         only_remap
         local dir=$BATS_TEST_TMPDIR/tmpfs
@@ -319,7 +314,7 @@ thread.join()
 sys.stdin.readline()'
         trace_daemon -e trace=read,write -e inject=write:delay_exit=20000000
         tell write
-        wait_until 10 has_answered_a_release
+        wait_until 10 has_answered_a_release "$BATS_TEST_TMPDIR/trace"
         kill_daemon
         wait "$TRACER" || :
         is "$(stat -c %a "$dir/merged/program")" 777

@@ -180,11 +180,6 @@ os.fchmod(os.open("/data/file", os.O_RDONLY), 0o600)'
         is "$(stat -c %u:%g:%a "$BATS_TEST_TMPDIR/tmpfs/file")" 1002:1002:600
 }
 
-# has_answered_a_release TRACE
-has_answered_a_release() {
-        awk '/read/ && index($0, "\"@\\0\\0\\0\\22\\0") { read = 1 } read && /write\(3,/ { found = 1 } END { exit !found }' "$1"
-}
-
 @test "who is given a file by the node changes its mode, by its name, also when the daemon was killed when that was just released" {
         local daemon trace=$BATS_TEST_TMPDIR/trace
         make_source tmpfs
