@@ -184,12 +184,16 @@ static const struct key_table *option_keys(void)
         return &table;
 }
 
+#define TRAITS(name, word, letters, arguments, traits) TRAITS_OF_##name = (traits),
+enum { VOLUME_VERBS(TRAITS) };
+
 #define SCHEMA(name, word, letters, arguments, traits)                                                                 \
-        const struct schema volume_schema_##name = { .request_of =                                                     \
-                                                             ((traits)&VERB_READS_OPTIONS) != 0 ? option_keys : NULL,  \
-                                                     .programs = 1,                                                    \
-                                                     .texts = true,                                                    \
-                                                     .reply_programs = VERB_BIT(name),                                 \
-                                                     .replies = replies };
+        const struct schema volume_schema_##name = {                                                                   \
+                .request_of = (TRAITS_OF_##name & VERB_READS_OPTIONS) != 0 ? option_keys : NULL,                       \
+                .programs = 1,                                                                                         \
+                .texts = true,                                                                                         \
+                .reply_programs = VERB_BIT(name),                                                                      \
+                .replies = replies,                                                                                    \
+        };
 
 VOLUME_VERBS(SCHEMA)
