@@ -467,7 +467,7 @@ in_def() {
         is "$shared" $'bind\nnfs'
         # an ephemeral volume is no PersistentVolume's
         is "$(in_def kinds)" "$("$(program verbs/mount)" --schema |
-                jq -r '."$defs".request.properties.type.enum - ["ephemeral"] | .[]' | sort)" "kinds of pv-to-csi"
+                jq -r '."$defs".request.properties.type.enum - ["ephemeral", "", null] | .[]' | sort)" "kinds of pv-to-csi"
         is "$(in_def shared)" "$shared" "shared of pv-to-csi"
 }
 

@@ -145,7 +145,7 @@ static int save(int files_fd, const char *time, const struct pool_use *sums)
 /* What is found out of the images that have a mark. */
 struct marked {
         int64_t grown_bytes; /* what they owe now, less what the sum has for them */
-        bool stays;          /* each is attached, or shares blocks: none needs its mark no more */
+        bool stays;          /* each is attached, or shares blocks: none could lose its mark */
 };
 
 /* attached: NULL: it is not asked which are. */
