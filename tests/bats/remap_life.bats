@@ -289,6 +289,7 @@ sys.stdin.readline()' /ext4/file
         is "$(in_container /bin/fs-calls try flock /ext4/other)" free # it serves on
 }
 
+# bats test_tags=deep
 @test "a daemon that is killed when a program was just released that a write under way had changed leaves it no set-id bits" {
         only_remap
         local dir=$BATS_TEST_TMPDIR/tmpfs

@@ -180,6 +180,7 @@ os.fchmod(os.open("/data/file", os.O_RDONLY), 0o600)'
         is "$(stat -c %u:%g:%a "$BATS_TEST_TMPDIR/tmpfs/file")" 1002:1002:600
 }
 
+# bats test_tags=deep
 @test "who is given a file by the node changes its mode, by its name, also when the daemon was killed when that was just released" {
         local daemon trace=$BATS_TEST_TMPDIR/trace
         make_source tmpfs
