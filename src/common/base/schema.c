@@ -34,7 +34,7 @@ static json_t *of_size(const char *pattern)
 }
 
 /* A value of a request. */
-static json_t *of_value(const struct key *key, unsigned programs)
+static json_t *of_type(const struct key *key, unsigned programs)
 {
         switch (key->type) {
         case KEY_BOOLEAN:
@@ -76,6 +76,11 @@ static json_t *of_value(const struct key *key, unsigned programs)
         }
 }
 
+json_t *schema_of_value(const struct key_table *table, const struct key *key, unsigned programs)
+{
+        return key->schema != NULL ? key->schema(table, programs) : of_type(key, programs);
+}
+
 static json_t *of_text_word(const char *const *words)
 {
         json_t *list = json_strings(words);
@@ -105,9 +110,8 @@ static json_t *of_text(const struct key *key)
         case KEY_BOOLEAN:
                 return json_pack("{s:[s, s, s, n, b, b]}", "enum", "true", "false", "", 1, 0);
         case KEY_SIZE:
-                return json_pack("{s:[{s:s, s:i}, {s:s}, {s:s, s:i}, {s:s, s:s}]}", "anyOf", "type", "integer",
-                                 "minimum", 1, "type", "null", "type", "string", "maxLength", 0, "type", "string",
-                                 "pattern", SIZE_PATTERN);
+                return json_pack("{s:[o, {s:s}, {s:s, s:i}]}", "anyOf", of_size(SIZE_PATTERN), "type", "null", "type",
+                                 "string", "maxLength", 0);
         case KEY_WORD:
                 return of_text_word(key->words);
         default:
@@ -138,9 +142,7 @@ json_t *schema_of_keys(const struct key_table *table, unsigned programs, bool te
                         continue;
                 if ((key->required & programs) != 0)
                         (void)json_array_append_new(required, json_string(key->name));
-                schema = texts                 ? of_text(key)
-                         : key->schema != NULL ? key->schema(table, programs)
-                                               : of_value(key, programs);
+                schema = texts ? of_text(key) : schema_of_value(table, key, programs);
                 (void)json_object_set_new(schema, "description", json_string(key->help));
                 if (key->preset != NULL)
                         (void)json_object_set_new(schema, "default", preset_of(key));

@@ -205,7 +205,6 @@ int control_group_first(int group_fd, const char *name, pid_t parent, struct con
 
 /* ---- the process that stands for a systemd service or scope, from its control group */
 
-#define UNIT_MAX 255
 #define SLICE_DEPTH_MAX 8
 #define SLICES_MAX 4096
 

@@ -48,6 +48,9 @@ int control_group_each(int group_fd, const char *name, control_group_visit *visi
  * control group is enough: it is named after the unit, and no process enters it but by root's doing or by being a child.
  */
 
+#define UNIT_MAX 255 /* bytes of its name */
+#define UNIT_PATTERN "^[A-Za-z0-9:_\\\\@-][A-Za-z0-9:._\\\\@-]*\\.(service|scope)$"
+
 /* unit_take() - a value of a request that is the name of a service or a scope; borrowed. */
 int unit_take(const char *key, const json_t *value, const char **ret_unit, struct error *error);
 

@@ -3,25 +3,15 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/json_value.h"
+#include "base/schema.h"
 #include "base/text.h"
 #include "container/control_group.h"
 #include "container/lookup.h"
-
-#define MEMBER(member, kind)                                                                                           \
-        {                                                                                                              \
-                .name = (member), .programs = 1, .type = (kind)                                                        \
-        }
-
-static const struct key members[] = {
-        MEMBER("pid", KEY_INTEGER),  MEMBER("id", KEY_NAME),      MEMBER("runtime", KEY_STRING),
-        MEMBER("user", KEY_USER_ID), MEMBER("pod", KEY_STRING),   MEMBER("container", KEY_STRING),
-        MEMBER("unit", KEY_STRING),  MEMBER("procDir", KEY_PATH),
-};
-const struct key_table container_reference_members = KEY_TABLE(members);
 
 bool container_reference_same(const struct container_reference *one, const struct container_reference *other)
 {
@@ -48,56 +38,99 @@ void container_reference_name(const struct container_reference *reference, char 
                 (void)text_copy(ret_name, size, reference->id ?: reference->known_as ?: "");
 }
 
-static int take_pid(const char *key, const json_t *value, pid_t *ret_pid, struct error *error)
+static int take_pid(void *object, const char *key, const json_t *value, struct error *error)
 {
+        struct container_reference *reference = object;
+
         if (!json_is_integer(value) || json_integer_value(value) < 1 || json_integer_value(value) > INT_MAX)
                 return json_value_refuse(error, key, "must be a process id, a whole number above 0");
-        *ret_pid = (pid_t)json_integer_value(value);
+        reference->pid = (pid_t)json_integer_value(value);
         return 0;
 }
 
-static int take_user(const char *key, const json_t *value, uid_t *ret_user, struct error *error)
+static int take_runtime(void *object, const char *key, const json_t *value, struct error *error)
 {
-        if (!json_is_integer(value) || json_integer_value(value) < 0 || json_integer_value(value) >= UINT32_MAX)
-                return json_value_refuse(error, key, "must be the id of the user whose rootless container it is");
-        *ret_user = (uid_t)json_integer_value(value);
-        return 0;
-}
+        struct container_reference *reference = object;
+        int r = json_value_string(key, value, JSON_VALUE_ID_MAX, &reference->runtime, error);
 
-static int take_proc_dir(const char *key, const json_t *value, const char **ret_path, struct error *error)
-{
-        int r = json_value_string(key, value, JSON_VALUE_STRING_MAX, ret_path, error);
-
-        if (r == 0 && (*ret_path)[0] != '/')
-                return json_value_refuse(error, key, "must be an absolute path");
+        if (r == 0 && !container_lookup_runtime_known(reference->runtime))
+                return fail_because(error, EINVAL, OPERATION_PARSE, key, "%s: must be one of %s", key,
+                                    container_lookup_runtimes());
         return r;
 }
 
-/* NAMESPACE/NAME: labels and subdomains of DNS. */
-static int take_pod(const char *key, const json_t *value, const char **ret_pod, struct error *error)
+static json_t *runtime_schema(const struct key_table *table, unsigned programs)
 {
+        const char *names = container_lookup_runtimes();
+        json_t *list = json_array();
+
+        (void)table;
+        (void)programs;
+        while (*names != '\0') {
+                size_t length = strcspn(names, ", ");
+
+                (void)json_array_append_new(list, json_stringn(names, length));
+                names += length;
+                names += strspn(names, ", ");
+        }
+        return json_pack("{s:o}", "enum", list);
+}
+
+/* Labels and subdomains of DNS. */
+#define LABEL_MAX 63
+#define SUBDOMAIN_MAX 253
+#define OF_LABEL "abcdefghijklmnopqrstuvwxyz0123456789-"
+#define POD_PATTERN "^[a-z0-9-]+/[a-z0-9.-]+$"
+#define IN_POD_PATTERN "^[a-z0-9-]+$"
+
+static int take_pod(void *object, const char *key, const json_t *value, struct error *error)
+{
+        struct container_reference *reference = object;
         const char *slash;
-        int r = json_value_string(key, value, 63 + 1 + 253, ret_pod, error);
+        int r = json_value_string(key, value, LABEL_MAX + 1 + SUBDOMAIN_MAX, &reference->pod, error);
 
         if (r < 0)
                 return r;
-        slash = strchr(*ret_pod, '/');
-        if (slash == NULL || slash == *ret_pod || slash - *ret_pod > 63 || slash[1] == '\0' ||
-            strspn(*ret_pod, "abcdefghijklmnopqrstuvwxyz0123456789-") != (size_t)(slash - *ret_pod) ||
-            strspn(slash + 1, "abcdefghijklmnopqrstuvwxyz0123456789-.") != strlen(slash + 1))
+        slash = strchr(reference->pod, '/');
+        if (slash == NULL || slash == reference->pod || slash - reference->pod > LABEL_MAX || slash[1] == '\0' ||
+            strspn(reference->pod, OF_LABEL) != (size_t)(slash - reference->pod) ||
+            strspn(slash + 1, OF_LABEL ".") != strlen(slash + 1))
                 return json_value_refuse(error, key, "must be a pod, \"namespace/name\"");
         return 0;
 }
 
-/* The name of a container in a pod: a label of DNS. */
-static int take_in_pod(const char *key, const json_t *value, const char **ret_name, struct error *error)
+static int take_in_pod(void *object, const char *key, const json_t *value, struct error *error)
 {
-        int r = json_value_string(key, value, 63, ret_name, error);
+        struct container_reference *reference = object;
+        int r = json_value_string(key, value, LABEL_MAX, &reference->in_pod, error);
 
-        if (r == 0 && strspn(*ret_name, "abcdefghijklmnopqrstuvwxyz0123456789-") != strlen(*ret_name))
+        if (r == 0 && strspn(reference->in_pod, OF_LABEL) != strlen(reference->in_pod))
                 return json_value_refuse(error, key, "must be the name of a container in the pod");
         return r;
 }
+
+static int take_unit(void *object, const char *key, const json_t *value, struct error *error)
+{
+        struct container_reference *reference = object;
+
+        return unit_take(key, value, &reference->unit, error);
+}
+
+#define FIELD(member) .programs = 1, .offset = offsetof(struct container_reference, member)
+
+static const struct key members[] = {
+        { "pid", FIELD(pid), .type = KEY_INTEGER, .minimum = 1, .maximum = INT_MAX, .take = take_pid },
+        { "id", FIELD(id), .type = KEY_NAME },
+        { "runtime", FIELD(runtime), .type = KEY_STRING, .take = take_runtime, .schema = runtime_schema },
+        { "user", FIELD(user), .type = KEY_USER_ID },
+        { "pod", FIELD(pod), .type = KEY_STRING, .maximum = LABEL_MAX + 1 + SUBDOMAIN_MAX, .pattern = POD_PATTERN,
+          .take = take_pod },
+        { "container", FIELD(in_pod), .type = KEY_STRING, .maximum = LABEL_MAX, .pattern = IN_POD_PATTERN,
+          .take = take_in_pod },
+        { "unit", FIELD(unit), .type = KEY_STRING, .maximum = UNIT_MAX, .pattern = UNIT_PATTERN, .take = take_unit },
+        { "procDir", FIELD(proc_dir), .type = KEY_PATH },
+};
+const struct key_table container_reference_members = KEY_TABLE(members);
 
 /* What belongs together, once all members are read. */
 static int check_object(const char *key, const struct container_reference *reference, struct error *error)
@@ -123,34 +156,16 @@ static int take_container_object(const char *key, const json_t *value, struct co
 {
         const char *member;
         json_t *part;
-        int r = 0;
+        int r;
 
         json_object_foreach ((json_t *)value, member, part) {
+                const struct key *row = key_find(&container_reference_members, 1, member);
                 char path[192];
 
                 (void)snprintf(path, sizeof path, "%s.%.128s", key, member);
-                if (strcmp(member, "pid") == 0)
-                        r = take_pid(path, part, &ret_reference->pid, error);
-                else if (strcmp(member, "id") == 0)
-                        r = json_value_id(path, part, &ret_reference->id, error);
-                else if (strcmp(member, "user") == 0)
-                        r = take_user(path, part, &ret_reference->user, error);
-                else if (strcmp(member, "pod") == 0)
-                        r = take_pod(path, part, &ret_reference->pod, error);
-                else if (strcmp(member, "container") == 0)
-                        r = take_in_pod(path, part, &ret_reference->in_pod, error);
-                else if (strcmp(member, "unit") == 0)
-                        r = unit_take(path, part, &ret_reference->unit, error);
-                else if (strcmp(member, "procDir") == 0)
-                        r = take_proc_dir(path, part, &ret_reference->proc_dir, error);
-                else if (strcmp(member, "runtime") == 0) {
-                        r = json_value_string(path, part, JSON_VALUE_ID_MAX, &ret_reference->runtime, error);
-                        if (r == 0 && !container_lookup_runtime_known(ret_reference->runtime))
-                                return fail_because(error, EINVAL, OPERATION_PARSE, path, "%s: must be one of %s", path,
-                                                    container_lookup_runtimes());
-                } else
-                        return fail_because(error, EINVAL, OPERATION_PARSE, path, "unknown key \"%s\"", path);
-                if (r < 0)
+                if (row == NULL)
+                        return key_unknown(path, error);
+                if ((r = key_take(row, path, ret_reference, part, error)) < 0)
                         return r;
         }
         return check_object(key, ret_reference, error);
@@ -160,7 +175,7 @@ int container_reference_take(const char *key, const json_t *value, struct contai
                              struct error *error)
 {
         if (json_is_integer(value))
-                return take_pid(key, value, &ret_reference->pid, error);
+                return take_pid(ret_reference, key, value, error);
         if (json_is_string(value)) {
                 uint64_t number;
                 int r = json_value_id(key, value, &ret_reference->id, error);
@@ -172,4 +187,21 @@ int container_reference_take(const char *key, const json_t *value, struct contai
         if (json_is_object(value))
                 return take_container_object(key, value, ret_reference, error);
         return json_value_refuse(error, key, "must be a process id, a container's id, or an object with one of them");
+}
+
+json_t *container_reference_schema(const struct key_table *table, unsigned programs)
+{
+        const struct key_table *all = &container_reference_members;
+        json_t *pid = schema_of_value(all, key_find(all, 1, "pid"), 1);
+        json_t *id = schema_of_value(all, key_find(all, 1, "id"), 1);
+        json_t *object = schema_of_keys(all, 1, /* texts= */ false);
+
+        (void)table;
+        (void)programs;
+        (void)json_object_update_new(
+                object,
+                json_pack("{s:[{s:[s]}, {s:[s]}, {s:[s]}, {s:[s]}, {s:[s]}], s:{s:[s], s:[s], s:[s]}}", "oneOf",
+                          "required", "pid", "required", "id", "required", "pod", "required", "unit", "required",
+                          "procDir", "dependentRequired", "runtime", "id", "user", "id", "container", "pod"));
+        return json_pack("{s:[o, o, o]}", "anyOf", pid, id, object);
 }

@@ -34,7 +34,7 @@ struct container_reference {
         bool created; /* the runtime is still creating it: its process has not entered its root directory */
 };
 
-/* The members of an object that names a container, for words: --container.unit (base/words). */
+/* The members of an object that names a container; also for words: --container.unit (base/words). */
 extern const struct key_table container_reference_members;
 
 /* A reference that has to be looked up: pid and proc_dir need not. */
@@ -57,5 +57,8 @@ bool container_reference_same(const struct container_reference *one, const struc
  */
 int container_reference_take(const char *key, const json_t *value, struct container_reference *ret_reference,
                              struct error *error);
+
+/* container_reference_schema() - the JSON Schema of what container_reference_take() takes, for a row of a key. */
+json_t *container_reference_schema(const struct key_table *table, unsigned programs);
 
 #endif

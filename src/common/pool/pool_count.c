@@ -97,19 +97,28 @@ static int note_inode(const struct loop_device *device, void *argument, struct e
         return 0;
 }
 
+static int compare_inodes(const void *one, const void *other)
+{
+        const uint64_t *a = one;
+        const uint64_t *b = other;
+
+        return (*a > *b) - (*a < *b);
+}
+
 int pool_attached_add(struct pool_attached *attached)
 {
         struct error ignored; /* of a loop device, which has another caller */
+        int r = loop_device_each(note_inode, attached, &ignored);
 
-        return loop_device_each(note_inode, attached, &ignored);
+        if (attached->count > 0)
+                qsort(attached->inodes, attached->count, sizeof attached->inodes[0], compare_inodes);
+        return r;
 }
 
 bool pool_attached_has(const struct pool_attached *attached, uint64_t inode)
 {
-        for (size_t i = 0; i < attached->count; i++)
-                if (attached->inodes[i] == inode)
-                        return true;
-        return false;
+        return attached->count > 0 &&
+               bsearch(&inode, attached->inodes, attached->count, sizeof attached->inodes[0], compare_inodes) != NULL;
 }
 
 void pool_attached_release(struct pool_attached *attached)

@@ -45,7 +45,7 @@ uint64_t pool_image_promise(int pool_fd, const char *name, struct stat *ret_st);
 
 /* The files of one filesystem that loop devices of the node are over. */
 struct pool_attached {
-        uint64_t *inodes; /* owned */
+        uint64_t *inodes; /* in order; owned */
         size_t count;
         size_t room;
         uint64_t device;

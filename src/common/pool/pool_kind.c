@@ -52,6 +52,13 @@ static const struct file_key kubernetes_parameters[] = {
         {},
 };
 
+bool pool_parameter_flag(const json_t *parameters, const char *name, bool missing)
+{
+        const char *value = json_string_value(json_object_get(parameters, name));
+
+        return value == NULL ? missing : strcmp(value, "true") == 0;
+}
+
 bool pool_kind_is_of_claim(const char *parameter)
 {
         for (const struct file_key *key = kubernetes_parameters; key->name != NULL; key++)

@@ -224,6 +224,9 @@ const char *pool_kind_hint(const struct error *error);
 /* pool_kind_common_parameters() - those of a volume's that every kind of pool has, a new object. NULL: no memory. */
 json_t *pool_kind_common_parameters(const json_t *parameters);
 
+/* pool_parameter_flag() - whether one that file_key_is_flag() is "true"; if it is missing: the value for that. */
+bool pool_parameter_flag(const json_t *parameters, const char *name, bool missing);
+
 /* pool_kind_is_of_claim() - whether a parameter is what Kubernetes' provisioner says of a claim. */
 bool pool_kind_is_of_claim(const char *parameter);
 

@@ -140,9 +140,7 @@ static void choose_id(const struct pool *pool, const char *name, char *ret_id)
 
 static bool is_sparse(const json_t *parameters)
 {
-        const char *value = json_string_value(json_object_get(parameters, "preallocate"));
-
-        return value != NULL && strcmp(value, "false") == 0;
+        return !pool_parameter_flag(parameters, "preallocate", true);
 }
 
 static const struct file_key parameters_of_volumes[] = {

@@ -128,13 +128,12 @@ void provision_call_init_record(const struct provision_call *call, struct provis
                               : profile != NULL        ? profile_fs_type(profile)
                                                        : "";
 
-        const char *erase = json_string_value(json_object_get(parameters, "eraseAfter"));
-
-        *ret_record = (struct provision_record){ .born = clock_real_ns(),
-                                                 .asked_bytes = request->size_bytes,
-                                                 .keeps_content =
-                                                         request->keeps_content || (!request->erases && erase != NULL &&
-                                                                                    strcmp(erase, "false") == 0) };
+        *ret_record = (struct provision_record){
+                .born = clock_real_ns(),
+                .asked_bytes = request->size_bytes,
+                .keeps_content = request->keeps_content ||
+                                 (!request->erases && !pool_parameter_flag(parameters, "eraseAfter", true))
+        };
         /* each fits: the request's, or the profile's, length was checked */
         (void)text_copy(ret_record->name, sizeof ret_record->name, request->name);
         (void)text_copy(ret_record->pool, sizeof ret_record->pool, call->pool.name);

@@ -24,8 +24,7 @@ static json_t *created_object(const struct provision_call *call, const struct pr
         const struct provision_done done = {
                 .volume = provision_object_found(&call->pool, record, item),
                 .existed = existed,
-                .profiles_problem = call->request->profile != NULL ? call->profiles.problem : NULL,
-                .profiles_ignored = call->request->profile != NULL ? profiles_ignored(&call->profiles) : NULL,
+                .profiles = call->request->profile != NULL ? &call->profiles : NULL,
         };
 
         return provision_object_done(PROVISION_CREATE, &done);
@@ -113,7 +112,6 @@ int create_claim(struct provision_call *call, uint64_t size_bytes, struct provis
         struct pool_measure measure = {};
         struct pool_item item;
         char owner[PROVISION_NAME_MAX] = "";
-        const char *kata;
         int r;
 
         if (call->kind->choose_identity != NULL && (r = call->kind->choose_identity(ret_record->identity, error)) < 0)
@@ -154,8 +152,8 @@ int create_claim(struct provision_call *call, uint64_t size_bytes, struct provis
                                     "pool \"%.128s\" would give it %llu bytes, and the limit is %llu", call->pool.name,
                                     (unsigned long long)ret_record->size_bytes,
                                     (unsigned long long)call->request->limit_bytes);
-        kata = json_string_value(json_object_get(ret_record->parameters, "kataContainers"));
-        return provision_call_check_filesystem(call, ret_record, kata != NULL && strcmp(kata, "true") == 0, error);
+        return provision_call_check_filesystem(
+                call, ret_record, pool_parameter_flag(ret_record->parameters, "kataContainers", false), error);
 }
 
 /* With the pool's lock. */

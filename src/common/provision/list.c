@@ -307,17 +307,6 @@ static int list_named(struct provision_call *call, struct error *error)
         return add_volume(&record, /* stem= */ "", call, error);
 }
 
-static json_t *inactive_profiles(const struct profiles *profiles)
-{
-        const json_t *ignored;
-        const char *name;
-        json_t *names = json_array();
-
-        json_object_foreach (profiles->inactive, name, ignored)
-                (void)json_array_append_new(names, reply_printable(name));
-        return names;
-}
-
 int list_pools(struct provision_call *call, struct error *error)
 {
         struct pool asked = {};
@@ -329,10 +318,8 @@ int list_pools(struct provision_call *call, struct error *error)
         if (call->request->verb == PROVISION_LIST && call->request->name == NULL && (r = owners_read(call, error)) < 0)
                 return r;
         call->paths = json_object();
-        call->reply = provision_object_done(
-                call->request->verb, &(struct provision_done){ .inactive_profiles = inactive_profiles(&call->profiles),
-                                                               .profiles_problem = call->profiles.problem,
-                                                               .profiles_ignored = profiles_ignored(&call->profiles) });
+        call->reply =
+                provision_object_done(call->request->verb, &(struct provision_done){ .profiles = &call->profiles });
         if (call->request->verb != PROVISION_LIST && call->request->profile != NULL &&
             (r = profiles_find(&call->profiles, call->request->profile, &ignored, error)) < 0)
                 return r;

@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/reply.h"
 #include "base/text.h"
 #include "pool/record.h"
 #include "process/log.h"
@@ -215,6 +216,17 @@ int profiles_load(const char *state_dir, struct profiles *ret_profiles, struct e
             !(json_equal(ret_profiles->active, kept.active) && json_equal(ret_profiles->inactive, kept.inactive)))
                 keep(&state, ret_profiles);
         return 0;
+}
+
+json_t *profiles_inactive(const struct profiles *profiles)
+{
+        const json_t *ignored;
+        const char *name;
+        json_t *names = json_array();
+
+        json_object_foreach (profiles->inactive, name, ignored)
+                (void)json_array_append_new(names, reply_printable(name));
+        return names;
 }
 
 json_t *profiles_ignored(const struct profiles *profiles)

@@ -42,6 +42,9 @@ struct profiles {
  */
 int profiles_load(const char *state_dir, struct profiles *ret_profiles, struct error *error);
 
+/* profiles_inactive() - the names that volumes have and the file does not; the caller owns the array. */
+json_t *profiles_inactive(const struct profiles *profiles);
+
 /* profiles_ignored() - what of the file was ignored, where that was taken; the caller owns it. NULL: nothing. */
 json_t *profiles_ignored(const struct profiles *profiles);
 

@@ -9,13 +9,6 @@
 #include "pool/pool_words.h"
 #include "state/access.h"
 
-#define CREATE PROVISION_BIT(PROVISION_CREATE)
-#define DELETE PROVISION_BIT(PROVISION_DELETE)
-#define LIST PROVISION_BIT(PROVISION_LIST)
-#define CAPACITY PROVISION_BIT(PROVISION_CAPACITY)
-#define EXPAND PROVISION_BIT(PROVISION_EXPAND)
-#define SNAPSHOT PROVISION_BIT(PROVISION_SNAPSHOT)
-
 const char *const provision_health_words[] = { "unknown", "ok", "unfinished", "missing", "failed", NULL };
 
 static json_t *count(uint64_t number)
@@ -84,11 +77,9 @@ static const char *const states[] = { "creating", "created", "deleting", NULL };
 /* Those that it was made with; what "eraseAfter" and "modify" said since counts. Owned by the caller. */
 static json_t *parameters_of(const struct provision_record *record)
 {
-        const char *erase = json_string_value(json_object_get(record->parameters, "eraseAfter"));
-        bool keeps = erase != NULL && strcmp(erase, "false") == 0;
         json_t *parameters;
 
-        if (keeps == record->keeps_content)
+        if (record->keeps_content == !pool_parameter_flag(record->parameters, "eraseAfter", true))
                 return json_incref(record->parameters);
         parameters = json_copy(record->parameters);
         (void)json_object_set_new(parameters, "eraseAfter", json_string(record->keeps_content ? "false" : "true"));
@@ -301,7 +292,7 @@ json_t *provision_object_profile(const char *name, const struct pool_measure *me
 /* clang-format on */
 
 static const struct key pool_rows[] = { POOL(MEMBER_ROW) };
-static const struct key_table pool_keys = KEY_TABLE(pool_rows);
+static const struct key_table pool_members = KEY_TABLE(pool_rows);
 
 json_t *provision_object_pool(enum provision_verb verb, const struct pool *pool, const struct pool_measure *measure,
                               const char *problem)
@@ -371,17 +362,17 @@ json_t *provision_object_mounted(const struct provision_mounted *mounted)
         X("reclaimPolicy", DELETE, 0, text(done->reclaim_policy), \
           KEY_WORD, .words = provision_policies, .help = "what was done with it") \
         X("pools", LIST | CAPACITY, LIST | CAPACITY, json_array(), \
-          KEY_ARRAY, .members = &pool_keys, .help = "the pools") \
+          KEY_ARRAY, .members = &pool_members, .help = "the pools") \
         X("disks", LIST, LIST, json_array(), \
           KEY_ARRAY, .members = &disk_keys, .help = "disks that could be adopted") \
         X("mounted", LIST, 0, done->mounted, \
           KEY_OBJECT, .members = &mounted_keys, .help = "the volume of \"path\"") \
         X("volumes", LIST, LIST, json_array(), KEY_ARRAY, .members = &volume_keys, .help = "the volumes") \
-        X("inactiveProfiles", CAPACITY, CAPACITY, done->inactive_profiles, \
+        X("inactiveProfiles", CAPACITY, CAPACITY, profiles_inactive(done->profiles), \
           KEY_ARRAY, .help = "profiles that volumes have and the file does not") \
-        X("profilesProblem", CREATE | CAPACITY, 0, text(done->profiles_problem), \
+        X("profilesProblem", CREATE | CAPACITY, 0, done->profiles != NULL ? text(done->profiles->problem) : NULL, \
           KEY_ANY, .help = "why profiles.json was not taken") \
-        X("profilesIgnored", CREATE | CAPACITY, 0, done->profiles_ignored, \
+        X("profilesIgnored", CREATE | CAPACITY, 0, done->profiles != NULL ? profiles_ignored(done->profiles) : NULL, \
           KEY_ARRAY, .help = "fields of profiles.json that are unknown")
 /* clang-format on */
 

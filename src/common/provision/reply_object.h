@@ -13,6 +13,7 @@
 #include "base/key.h"
 #include "pool/pool_kind.h"
 #include "pool/record.h"
+#include "provision/profile.h"
 #include "provision/request.h"
 #include "state/uses.h"
 
@@ -52,9 +53,7 @@ struct provision_done {
         const char *pool;           /* of a volume that was deleted; NULL: there was none */
         const char *reclaim_policy; /* likewise */
         json_t *mounted;            /* NULL: none was asked for */
-        json_t *inactive_profiles;
-        const char *profiles_problem; /* NULL and "": none */
-        json_t *profiles_ignored;     /* NULL: none */
+        const struct profiles *profiles; /* not given away; NULL: none were used */
 };
 
 /*

@@ -13,13 +13,6 @@
 #include "pool/record.h"
 #include "state/access.h"
 
-#define CREATE PROVISION_BIT(PROVISION_CREATE)
-#define DELETE PROVISION_BIT(PROVISION_DELETE)
-#define LIST PROVISION_BIT(PROVISION_LIST)
-#define CAPACITY PROVISION_BIT(PROVISION_CAPACITY)
-#define EXPAND PROVISION_BIT(PROVISION_EXPAND)
-#define SNAPSHOT PROVISION_BIT(PROVISION_SNAPSHOT)
-
 const char *const provision_policies[] = { "delete", "retain", "recycle", NULL };
 static const char *const kept_apart[] = { "volume", "snapshot", NULL };
 

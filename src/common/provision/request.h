@@ -21,8 +21,14 @@ enum provision_verb {
         PROVISION_SNAPSHOT,
 };
 
-/* The bit of a verb in the table of keys. */
+/* The bit of a verb in the tables of keys and members. */
 #define PROVISION_BIT(verb) (1U << (verb))
+#define CREATE PROVISION_BIT(PROVISION_CREATE)
+#define DELETE PROVISION_BIT(PROVISION_DELETE)
+#define LIST PROVISION_BIT(PROVISION_LIST)
+#define CAPACITY PROVISION_BIT(PROVISION_CAPACITY)
+#define EXPAND PROVISION_BIT(PROVISION_EXPAND)
+#define SNAPSHOT PROVISION_BIT(PROVISION_SNAPSHOT)
 
 extern const struct key_table provision_keys;
 

@@ -5,13 +5,6 @@
 #include "provision/reply_object.h"
 #include "provision/request.h"
 
-#define CREATE PROVISION_BIT(PROVISION_CREATE)
-#define DELETE PROVISION_BIT(PROVISION_DELETE)
-#define LIST PROVISION_BIT(PROVISION_LIST)
-#define CAPACITY PROVISION_BIT(PROVISION_CAPACITY)
-#define EXPAND PROVISION_BIT(PROVISION_EXPAND)
-#define SNAPSHOT PROVISION_BIT(PROVISION_SNAPSHOT)
-
 static const struct schema_form replies[] = { { "done", ALL, &provision_done_keys },
                                               { "failed", ALL, &failure_keys },
                                               {} };

@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "block/filesystem.h"
+#include "pool/pool_kind.h"
 #include "pool/record.h"
 #include "process/log.h"
 #include "provision/provision.h"
@@ -46,9 +47,7 @@ static int grow_device(void *argument, uint64_t *ret_size_bytes, struct error *e
 /* What is in an image for virtual machines only the machine could grow. */
 static bool is_for_machines(const struct provision_record *made)
 {
-        const char *asked = json_string_value(json_object_get(made->parameters, kind_kata.flag));
-
-        return made->has_kata_image || (asked != NULL && strcmp(asked, "true") == 0);
+        return made->has_kata_image || pool_parameter_flag(made->parameters, kind_kata.flag, false);
 }
 
 static int choose(struct volume_call *call, const struct provision_record *made, struct error *error)

@@ -71,7 +71,7 @@ static const struct key_table side_members = KEY_TABLE(side_keys);
 static json_t *schema_of_side(json_t *required)
 {
         return json_pack("{s:s, s:{s:o, s:o}, s:o, s:b}", "type", "object", "properties", "container",
-                         request_schema_container(NULL, 0), "path", request_schema_string("^/"), "required", required,
+                         container_reference_schema(NULL, 0), "path", request_schema_string("^/"), "required", required,
                          "additionalProperties", 0);
 }
 

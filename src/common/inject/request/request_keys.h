@@ -89,7 +89,7 @@ bool request_fallback_differs(const struct request *request);
 
 #define REQUEST_KEY_CONTAINER(required)                                                                                \
         "container", 1, (required), KEY_OWN,                                                                           \
-                .take = request_take_container, .schema = request_schema_container,                                    \
+                .take = request_take_container, .schema = container_reference_schema,                                  \
                 .members = &container_reference_members, .positional = 1, .spelling = SPELLED_MEMBERS,                 \
                 .traits = REQUEST_ONCE,                                                                                \
                 .help = "process id, container id or name, or an object: " REQUEST_CONTAINER_OBJECTS
@@ -192,7 +192,6 @@ bool request_fallback_differs(const struct request *request);
 json_t *request_schema_string(const char *pattern);
 
 /* Of struct key. */
-json_t *request_schema_container(const struct key_table *table, unsigned programs);
 json_t *request_schema_options(const struct key_table *table, unsigned programs);
 
 /* ---- the JSON Schemas of requests whose entries may be of any kind: for programs that link all kinds */
