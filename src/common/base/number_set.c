@@ -1,36 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/number_set.h"
 
+#include "base/sort.h"
+
 #define NUMBER_SET_FULL (NUMBER_SET_MAX / 8 * 7) /* so many different ones: then there is no end of sorting */
 
-static void swap(uint64_t *one, uint64_t *other)
+static int compare(const void *one, const void *other, const void *context)
 {
-        const uint64_t number = *one;
+        const uint64_t *a = one;
+        const uint64_t *b = other;
 
-        *one = *other;
-        *other = number;
-}
-
-static void sift(uint64_t *heap, size_t at, size_t count)
-{
-        for (size_t child; (child = 2 * at + 1) < count; at = child) {
-                if (child + 1 < count && heap[child] < heap[child + 1])
-                        child++;
-                if (heap[at] >= heap[child])
-                        return;
-                swap(&heap[at], &heap[child]);
-        }
-}
-
-/* In place: qsort() allocates, and asks the kernel how much memory there is (base/sort.h), which few programs may. */
-static void sort(uint64_t *numbers, size_t count)
-{
-        for (size_t i = count / 2; i-- > 0;)
-                sift(numbers, i, count);
-        for (size_t end = count; end-- > 1;) {
-                swap(&numbers[0], &numbers[end]);
-                sift(numbers, 0, end);
-        }
+        (void)context;
+        return (*a > *b) - (*a < *b);
 }
 
 /* Each number is kept once. */
@@ -38,7 +19,7 @@ static void drop_doubles(struct number_set *set)
 {
         size_t kept = 0;
 
-        sort(set->numbers, set->count);
+        sort_many(set->numbers, set->count, sizeof set->numbers[0], compare, NULL);
         for (size_t i = 0; i < set->count; i++)
                 if (kept == 0 || set->numbers[kept - 1] != set->numbers[i])
                         set->numbers[kept++] = set->numbers[i];
