@@ -149,6 +149,7 @@ check_all_kinds() {
         check_all_kinds plain
 }
 
+# bats test_tags=deep
 @test "all sorts of mounts in one call, into a crun container" {
         check_all_kinds crun
 }
@@ -157,6 +158,7 @@ check_all_kinds() {
         check_all_kinds runc
 }
 
+# bats test_tags=deep
 @test "all sorts of mounts in one call, without a user namespace" {
         check_all_kinds plain-nouserns
 }
@@ -267,6 +269,7 @@ check_order() {
         assert_mounts_at /b 0
 }
 
+# bats test_tags=deep
 @test "256 mounts in one call" {
         start_container plain
         container_snapshot
@@ -462,6 +465,7 @@ check_order() {
 
 # ---- all or nothing
 
+# bats test_tags=deep
 @test "a failing last entry of 100 leaves nothing" {
         start_container plain
         fails_and_leaves_nothing ENOENT 99 "$(many 99), {\"type\": \"bind\", \"source\": \"$SOURCE/none\", \"target\": \"/last\"}"
@@ -472,17 +476,20 @@ check_order() {
         fails_and_leaves_nothing ENOENT 0 "{\"type\": \"bind\", \"source\": \"$SOURCE/none\", \"target\": \"/first\"}, $(many 99)"
 }
 
+# bats test_tags=deep
 @test "a last target of 100 that is taken leaves nothing" {
         start_container crun
         fails_and_leaves_nothing EBUSY 99 "$(many 99), $(bind /tmp)"
 }
 
+# bats test_tags=deep
 @test "a last target of 100 that cannot be made leaves nothing" {
         start_container plain
         in_container touch /file
         fails_and_leaves_nothing ENOTDIR 99 "$(many 99), $(tmpfs /file/last)"
 }
 
+# bats test_tags=deep
 @test "a last entry of 100 that cannot be placed leaves nothing" {
         start_container plain
         container_snapshot
@@ -584,6 +591,7 @@ check_dies() {
         done
 }
 
+# bats test_tags=deep
 @test "a container that dies while mounts are placed: a clean reply and no record" {
         check_dies plain
 }
@@ -633,6 +641,7 @@ count_calls() {
         remove_all
 }
 
+# bats test_tags=deep
 @test "a batch of 100 killed anywhere and repeated is complete, with one mount each" {
         local request point
         start_container plain
@@ -654,6 +663,7 @@ count_calls() {
         done
 }
 
+# bats test_tags=deep
 @test "a batch of 100 killed anywhere: each mount can be removed" {
         local request point i
         start_container plain
@@ -724,6 +734,7 @@ remove_all_in_sh() {
 
 # ---- at once
 
+# bats test_tags=deep
 @test "the same batch eight times at once: one mount each" {
         start_container plain
         local i request results pids=()
@@ -758,6 +769,7 @@ rounds() {
         done
 }
 
+# bats test_tags=deep
 @test "two batches for two containers in opposite order never wait for each other for ever" {
         start_container plain 100000
         local one=$CONTAINER_PID
@@ -767,6 +779,7 @@ rounds() {
                 "{\"mounts\": [$(tmpfs /d "\"container\": $two"), $(tmpfs /e "\"container\": $one"), $(bind /f "\"container\": $two")]}" 6
 }
 
+# bats test_tags=deep
 @test "two batches of the same mounts in opposite order: one mount each" {
         start_container plain 100000
         local one=$CONTAINER_PID

@@ -60,6 +60,7 @@ mount_while_swapping() {
         mount_while_swapping /p/a is_a_regular_file '"options": "dev"'
 }
 
+# bats test_tags=deep
 @test "a file that takes turns with a device file never gives the device, without user namespaces" {
         start_two plain-nouserns plain-nouserns
         in_a sh -c 'mkdir /p && echo text >/p/a && mknod -m 0666 /p/b b 7 0'
@@ -82,14 +83,17 @@ swap_with_link() {
         swap_with_link plain OUTSIDE /p/a
 }
 
+# bats test_tags=deep
 @test "a directory in one that takes turns with a symlink that climbs gives nothing of the node" {
         swap_with_link plain-nouserns ../../../../../../../../OUTSIDE /p/a/sub
 }
 
+# bats test_tags=deep
 @test "a directory that takes turns with a magic link gives nothing of the node" {
         swap_with_link plain-nouserns /proc/self/root/OUTSIDE /p/a/sub
 }
 
+# bats test_tags=deep
 @test "a missing source below a directory that takes turns with a symlink is not made on the node" {
         local outside=$BATS_TEST_TMPDIR/outside rounds
         mkdir -p "$outside"
@@ -162,6 +166,7 @@ a_does_at() {
         is "$AT_REACHED $(cat "$BATS_TEST_TMPDIR/done")" '1 '
 }
 
+# bats test_tags=deep
 @test "a container that covers its root directory while its source is cloned changes nothing" {
         start_two plain plain
         in_a sh -c 'mkdir /share && touch /share/file'
@@ -256,6 +261,7 @@ nodes_directory_below_share() {
         assert_mounts_at /data 0
 }
 
+# bats test_tags=deep
 @test "a mount below the source that its container unmounts meanwhile is looked at, or does not come" {
         local k refused=0
         nodes_directory_below_share
@@ -277,6 +283,7 @@ nodes_directory_below_share() {
         ((k > 2 && k < 40 && refused > 0))
 }
 
+# bats test_tags=deep
 @test "a container that sees the helper's pid cannot look into it" {
         start_two plain-hostpid plain-hostpid
         in_a mkdir /share

@@ -339,6 +339,7 @@ print("".join(chr(c) if 32 <= c < 127 else " " for c in reply))
 END
 }
 
+# bats test_tags=deep
 @test "the installed units start the installed driver, which answers on both sockets and leaves them where they are" {
         has_python_modules grpc || skip "no python3-grpcio"
         node
@@ -383,6 +384,7 @@ driver_is_not() { # PID
         [[ $(<"$PIDFILE") != "$1" ]]
 }
 
+# bats test_tags=deep
 @test "no call fails while the driver is upgraded again and again" {
         has_python_modules grpc || skip "no python3-grpcio"
         local round before second=$BATS_TEST_TMPDIR/second pids=()

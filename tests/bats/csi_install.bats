@@ -204,6 +204,7 @@ call_for_ever() {
         done
 }
 
+# bats test_tags=deep
 @test "while it is upgraded again and again, its programs can be run at any moment" {
         local round before from
         installed --from "$FIRST"
@@ -281,6 +282,7 @@ call_for_ever() {
         is "$calls" "$START"
 }
 
+# bats test_tags=deep
 @test "ten installs at once, of two versions, leave one version, entire" {
         local i pids=() pid from=$FIRST
         for i in 0 1 2 3 4 5 6 7 8 9; do
@@ -342,6 +344,7 @@ END
         is "$(readlink "$SYSTEM/flexgraft-csi.socket"):$(ls -A "$PROGRAMS")" /dev/null:
 }
 
+# bats test_tags=deep
 @test "the sockets never move while the driver is installed" {
         installed --from "$FIRST"
         local before
@@ -431,6 +434,7 @@ END
         finds /home/mallory/k --kubelet-dir /home/mallory/k
 }
 
+# bats test_tags=deep
 @test "another root directory is in every unit, and the programs are told" {
         make_kubelet 100 /usr/bin/kubelet --root-dir=/data/kubelet
         installed --from "$FIRST"
@@ -593,6 +597,7 @@ END
         [[ -d $NODE/var/lib/kubelet/plugins/csi.flexgraft.io && -d $NODE/var/lib/kubelet/plugins_registry ]]
 }
 
+# bats test_tags=deep
 @test "--run has processors and memory for its control group of version 1 before it goes there" {
         local groups=$NODE/sys/fs/cgroup name
         for name in cpuset memory unified; do

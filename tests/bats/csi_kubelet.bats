@@ -48,12 +48,14 @@ pool_of_directories() {
         lives
 }
 
+# bats test_tags=deep
 @test "a directory of a pool lives through restarts of kubelet and the driver, and reboots" {
         pool_of_directories
         new_volume '"parameters": {"pool": "dirs"}'
         lives
 }
 
+# bats test_tags=deep
 @test "a directory of the node that the policy opens lives through restarts and reboots" {
         mkdir "$BATS_TEST_TMPDIR/srv/shared"
         printf '{"volumes": {"kinds": ["bind"], "sources": ["%s"]}}\n' "$BATS_TEST_TMPDIR/srv/shared" >"$FLEXGRAFT_POLICY"
@@ -116,6 +118,7 @@ pool_of_directories() {
         kubelet_down
 }
 
+# bats test_tags=deep
 @test "sixteen volumes at once come and go, and nothing is left" {
         local i requests=() id
         for i in {1..16}; do

@@ -1134,6 +1134,7 @@ it_is_not_had() {
         is "$(loops_of_test)" ""
 }
 
+# bats test_tags=deep
 @test "a volume that CSI made is never a FlexVolume volume of its name, staged or not" {
         new_volume
         it_is_not_had
@@ -1254,6 +1255,7 @@ it_is_not_had() {
         kubelet_unpublish data pod-2
 }
 
+# bats test_tags=deep
 @test "a volume that pods of a namespace have had by FlexVolume stays theirs when CSI has had it" {
         helper volume-create '{"name": "data", "size": "8m"}'
         assert_success
@@ -1273,6 +1275,7 @@ it_is_not_had() {
         kubelet_detach data
 }
 
+# bats test_tags=deep
 @test "a volume that pods of a namespace have had by FlexVolume is CSI's once CSI's pods are of another namespace" {
         directory_pool
         helper volume-create '{"name": "data", "size": "8m"}'

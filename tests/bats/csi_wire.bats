@@ -303,6 +303,7 @@ all_pages() {
         do :; done
 }
 
+# bats test_tags=deep
 @test "a list that is longer than a message comes in pages that are not" {
         core_start
         long_list '{}'
@@ -588,6 +589,7 @@ has_renamed() {
         at_most "$total" 3072 "resident memory in KiB"
 }
 
+# bats test_tags=deep
 @test "resident memory is flat after 16,000 calls" {
         core_start
         "$WIRE" "$CSI_SOCKET" many /csi.v1.Identity/GetPluginInfo 500 >/dev/null

@@ -91,6 +91,7 @@ check_type() {
         check_type xfs 300Mi
 }
 
+# bats test_tags=deep
 @test "a blank volume is formatted with btrfs" {
         check_type btrfs 128Mi
 }
@@ -266,7 +267,7 @@ check_type() {
         assert_nothing_left
 }
 
-# bats test_tags=kernel
+# bats test_tags=kernel,deep
 @test "formatting that was killed is begun again" {
         local dir
         kubelet_attach data type=loop size=64Mi
@@ -347,6 +348,7 @@ with_instead() {
         CALL_PREFIX=(unshare --mount --propagation slave sh -c 'mount --bind "$1" "$2" && shift 2 && exec "$@"' sh "$file" "$(realpath "$1")")
 }
 
+# bats test_tags=deep
 @test "a mkfs that hangs is killed when its time is over, and the volume is formatted by the next call" {
         TIMEOUTS='"command": 5' write_config
         kubelet_attach data type=loop size=8Mi
@@ -377,6 +379,7 @@ with_instead() {
         assert_nothing_left
 }
 
+# bats test_tags=deep
 @test "a mkfs that says a great deal does not hang anything" {
         kubelet_attach data type=loop size=8Mi
         make_dir "$(global_dir data)"
@@ -430,7 +433,7 @@ with_instead() {
         assert_nothing_left
 }
 
-# bats test_tags=kernel
+# bats test_tags=kernel,deep
 @test "an ext4 superblock that e2fsck was killed in the midst of writing is mended, and all of it is checked" {
         make_device ext4
         debugfs -w -R 'set_bg 0 free_blocks_count 7' "$DEVICE" 2>/dev/null

@@ -367,7 +367,7 @@ torn_records() {
         umount "$STATE_DIR"
 }
 
-# bats test_tags=kernel
+# bats test_tags=kernel,deep
 @test "with the disk full a volume can be taken away" {
         local pool=$BATS_TEST_TMPDIR/pool
         mkdir -m 0700 "$STATE_DIR" "$pool"
@@ -396,6 +396,7 @@ torn_records() {
 
 # ---- one call at a time for one volume
 
+# bats test_tags=deep
 @test "a call waits for another of the same volume, no longer than it may" {
         attached_loop data
         TIMEOUTS='"call": 1, "device": 1' write_config

@@ -127,7 +127,7 @@ dead_mount() {
         background_ready "$(tool silent-fuse)" "$@"
 }
 
-# bats test_tags=kernel
+# bats test_tags=kernel,deep
 @test "a mount whose server hangs is taken away in time" {
         local how
         for how in '' --read; do
@@ -349,6 +349,7 @@ unmount_calls() {
         rm -f "$STATE_DIR"/volumes/v*.json
 }
 
+# bats test_tags=deep
 @test "unmount of a directory that has another name than its volume costs the same however many volumes are on the node" {
         local few
         SPECS[data]=$(spec data type=tmpfs)
@@ -359,6 +360,7 @@ unmount_calls() {
         ((CALLS - few < 7)) # a record that is read is seven
 }
 
+# bats test_tags=deep
 @test "no kill of mount leaves a record of a directory that the index does not find" {
         local dir=$KUBELET/pods/$POD/volumes/$DRIVER_NAME/elsewhere n=0
         SPECS[data]=$(spec data type=tmpfs)

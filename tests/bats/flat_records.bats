@@ -67,7 +67,7 @@ removal() {
         is_flat
 }
 
-# bats test_tags=text
+# bats test_tags=text,deep
 @test "mount-remove by container and target of a mount that has an id of its own costs the same however many mounts other containers have" {
         calls_with removal '"id": "mine"' "$(remove_request /data)"
         is_flat
@@ -81,7 +81,7 @@ replacement() {
         helper mount-remove "$(remove_request /data)" && assert_success
 }
 
-# bats test_tags=text
+# bats test_tags=text,deep
 @test "a mount that replaces another costs the same however many mounts other containers have" {
         calls_with replacement
         is_flat
@@ -105,7 +105,7 @@ mounts_in_container() {
                 '{mounts: [range($n) | {type: "bind", container: $pid, source: $source, target: "\($at)/\(.)"}]}')" && assert_success
 }
 
-# bats test_tags=text
+# bats test_tags=text,deep
 @test "on a node that has only ever mounted, mount-list of one container costs the same however many mounts other containers have" {
         local other=$CONTAINER_PID mine few
         start_container plain
@@ -167,13 +167,13 @@ removal_by_process() {
         AT_TOTAL=$((calls + AT_TOTAL))
 }
 
-# bats test_tags=text
+# bats test_tags=text,deep
 @test "mount-remove by the process id of a container that has ended costs the same however many mounts other containers have" {
         calls_with removal_by_process 4900000
         is_flat
 }
 
-# bats test_tags=text
+# bats test_tags=text,deep
 @test "mount-remove by a process id in quotes of a container that has ended costs the same however many mounts other containers have" {
         calls_with removal_by_process '"4900000"'
         is_flat
@@ -226,7 +226,7 @@ poststop() {
         [[ ! -e $STATE_DIR/mounts/ended.json && -e $STATE_DIR/mounts/first.json ]]
 }
 
-# bats test_tags=text
+# bats test_tags=text,deep
 @test "the hook's poststop costs the same however many mounts other containers have" {
         needs mount-hook
         calls_with poststop
@@ -241,7 +241,7 @@ overlay_mount() {
         helper mount-remove "$(remove_request /data)" && assert_success
 }
 
-# bats test_tags=text
+# bats test_tags=text,deep
 @test "an overlay with an upper directory costs the same however many mounts other containers have" {
         needs mount-overlay
         mkdir "$BATS_TEST_TMPDIR/lower" "$BATS_TEST_TMPDIR/upper" "$BATS_TEST_TMPDIR/work"
@@ -265,6 +265,7 @@ overlay_mount() {
         done
 }
 
+# bats test_tags=deep
 @test "wherever mount-remove is killed, no record is there without its entries in the index, so that the next one finds it" {
         local n=0
         SWEEP_NUMBER=1 # for assert_no_records: entries of no record may be left
@@ -400,7 +401,7 @@ listed_with() {
         ((LISTED - few < 50 * 7 + 20)) # memory is a few more
 }
 
-# bats test_tags=text
+# bats test_tags=text,deep
 @test "mount-list needs little memory for a record, however long a path may be" {
         local i record template
         helper mount-bind "$(bind_request /first '"id": "first"')"

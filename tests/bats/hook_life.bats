@@ -49,6 +49,7 @@ lives_with_poststart() {
         lives_with_poststart crun '["createRuntime", "poststart", "poststop"]'
 }
 
+# bats test_tags=deep
 @test "runc: poststart after createRuntime changes nothing" {
         lives_with_poststart runc '["createRuntime", "poststart", "poststop"]'
 }
@@ -80,6 +81,7 @@ is_known_by_tools() {
         is_known_by_tools crun
 }
 
+# bats test_tags=deep
 @test "runc: what the hook mounted can be listed and removed like any other" {
         is_known_by_tools runc
 }
@@ -107,6 +109,7 @@ removes_only_its_records() {
         removes_only_its_records crun
 }
 
+# bats test_tags=deep
 @test "runc: poststop removes the records of its container and no other's" {
         removes_only_its_records runc
 }
@@ -233,6 +236,7 @@ poststop_leaves_nothing() {
         assert_silent && is "$(record_count)" 0 >/dev/null
 }
 
+# bats test_tags=deep
 @test "poststop while the container still runs, with many mounts, is over before a runtime loses patience" {
         start_container plain-created
         ask "$(jq -cn '[range(16) | {type: "tmpfs", target: "/data-\(.)"}]')"
@@ -407,6 +411,7 @@ stops_half_way() {
         is_stopped_by "$1" /bin/busybox
 }
 
+# bats test_tags=deep
 @test "crun: the second mount of two fails: the container is stopped and nothing is left of the first" {
         stops_half_way crun
 }
@@ -422,6 +427,7 @@ stops_on_occupied() {
         is_stopped_by "$1" 'something is mounted there already'
 }
 
+# bats test_tags=deep
 @test "crun: a target that the configuration mounts something on stops the container" {
         stops_on_occupied crun
 }
@@ -435,6 +441,7 @@ stops_when_malformed() {
         is_stopped_by "$1" io.flexgraft.mounts.web
 }
 
+# bats test_tags=deep
 @test "crun: an annotation that is no JSON stops the container, with its name" {
         stops_when_malformed crun
 }

@@ -467,6 +467,7 @@ watched() {
         is "$(find "/proc/$CONTAINER_PID/fd" -mindepth 1 | wc -l)" "$before" "open files of the container's first process"
 }
 
+# bats test_tags=deep
 @test "a container that sees the helper's pid cannot look into it while it locks a mount" {
         start_container plain-hostpid
         watched "$(bind_request /made/data '"locked": true')" mount-bind
@@ -483,6 +484,7 @@ limited() {
         is "$output" '' "calls at which the container could limit the helper"
 }
 
+# bats test_tags=deep
 @test "a container that sees the helper's pid cannot take its descriptors away while it locks a mount" {
         start_container plain-hostpid
         limited "$(bind_request /made/data '"locked": true')" mount-bind
@@ -490,6 +492,7 @@ limited() {
 }
 
 # A mount of remap's is made in the container's user namespace, whose root may do that to whoever is in it.
+# bats test_tags=deep
 @test "a container that takes descriptors away from the helper that makes a remap mount fails its own call, which leaves nothing" {
         start_container plain-hostpid
         at_syscall --each "nsenter --target $CONTAINER_PID --user -S 0 -G 0 -- prlimit --nofile=0:0 --pid \$AT_PID 2>/dev/null" \

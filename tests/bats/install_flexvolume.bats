@@ -163,6 +163,7 @@ names() {
         is "$(stat -c %a "$PLUGINS/a~b/verbs/init")" 755
 }
 
+# bats test_tags=deep
 @test "an upgrade adds new files, removes old ones, and covers the names of earlier installs" {
         installed --from "$FIRST"
         installed --from "$FIRST" --name k8s~nfs
@@ -198,6 +199,7 @@ call_for_ever() {
         done
 }
 
+# bats test_tags=deep
 @test "while it is upgraded again and again, the driver can be run at any moment" {
         local round before from
         installed --from "$FIRST" --name a~b
@@ -340,6 +342,7 @@ from_first() {
         is "$(names "$PLUGINS")" a~b
 }
 
+# bats test_tags=deep
 @test "ten installs at once, of two versions, leave one version, entire" {
         local i pids=() pid from
         mkdir "$PLUGINS"
@@ -554,6 +557,7 @@ foreign_driver() {
         refused 1 "volumes of flexgraft/loop"
 }
 
+# bats test_tags=deep
 @test "a driver is not taken away while a volume of it is mounted, whatever kubelet's root directory is" {
         local place
         for place in pods/1/volumes/flexgraft~loop/data plugins/kubernetes.io/flexvolume/flexgraft/loop/mounts/data; do
@@ -619,6 +623,7 @@ events() {
         : >"$BATS_TEST_TMPDIR/events"
 }
 
+# bats test_tags=deep
 @test "kubelet notices one event for an install, none for a repeated one, no removal for an upgrade, and at last the removal" {
         command -v python3 >/dev/null || skip "no python3"
         local keep
@@ -750,6 +755,7 @@ config() {
         finds /eks
 }
 
+# bats test_tags=deep
 @test "volumePluginDir is read in every form that YAML and JSON usually give it" {
         local text
         for text in 'volumePluginDir: /a/b' 'volumePluginDir:   /a/b   ' 'volumePluginDir: /a/b # why' 'volumePluginDir: "/a/b"' \

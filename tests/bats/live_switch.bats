@@ -136,6 +136,7 @@ snapshot() {
         [[ ! -e $CONTAINER_ROOTFS/data ]]
 }
 
+# bats test_tags=deep
 @test "a program that reads all the time finds the one volume or the other, at every moment" {
         on_data
         local i
@@ -354,6 +355,7 @@ switched_back_at() {
         is "$(in_container cat /data/marker)" db
 }
 
+# bats test_tags=deep
 @test "a batch that fails after it has switched a volume switches it back, with no moment without a mount" {
         local last
         on_data
@@ -578,6 +580,7 @@ END
         is_away db
 }
 
+# bats test_tags=deep
 @test "a container of very many processes with odd names gets a short list in a short time, and on a terminal no name acts" {
         on_data
         make_hold
@@ -603,6 +606,7 @@ eighty_hold() {
         (($(in_container sh -c 'n=0; for p in /proc/[0-9]*/cwd; do [ "$(readlink $p)" != /data ] || n=$((n + 1)); done; echo $n') == 80))
 }
 
+# bats test_tags=deep
 @test "the look for processes of a replaced volume ends after two seconds: the reply says that there may be more, and the volume stays" {
         on_data
         make_hold
@@ -622,6 +626,7 @@ eighty_hold() {
         is "$(attached)" other
 }
 
+# bats test_tags=deep
 @test "two switches at once end with one mount, and one volume attached" {
         local i pids=()
         on_data

@@ -105,6 +105,7 @@ sample() {
         wait_until 5 umount "$KUBELET/pods/pod-one"     # the process that asked it ends a moment later
 }
 
+# bats test_tags=deep
 @test "no more than 1000 volumes are in the metrics, and how many are left out" {
         local i
         created '{"name": "v0", "size": "4096", "parameters": {"preallocate": "false"}}'
@@ -242,6 +243,7 @@ time.sleep(1000000)' "$file"
         listed
 }
 
+# bats test_tags=deep
 @test "a call that is killed while it is counted loses no other call's count" {
         local name n before earlier points=()
         created '{"name": "one", "size": "1m"}'

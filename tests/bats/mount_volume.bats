@@ -565,6 +565,7 @@ uses_of() {
         is_away db
 }
 
+# bats test_tags=deep
 @test "two containers get a volume at once, and one gets it while the other's is removed" {
         local round removing pids=()
         made db
@@ -613,6 +614,7 @@ lock_freed() {
         json=$output stderr=
 }
 
+# bats test_tags=deep
 @test "mount-volume that waited while the volume's last user let it go checks the filesystem, and mounts it" {
         made db
         start_container plain
@@ -650,6 +652,7 @@ silent_fuse() {
         background_ready nsenter --target "$CONTAINER_PID" --mount --pid -- /bin/silent-fuse "$1" --read
 }
 
+# bats test_tags=deep
 @test "a worker that hangs in one container does not keep the volume's lock from others" {
         local id hanging
         made db
@@ -705,6 +708,7 @@ other_container_has_volume() {
         [[ $json == *'no answer after 5 s, as long as other calls may wait for the volume'* ]]
 }
 
+# bats test_tags=deep
 @test "a container that hangs while mount-volume has the volume's lock delays another container's call by a part of the time limit" {
         made db
         start_container plain-nouserns
@@ -714,6 +718,7 @@ other_container_has_volume() {
         is_away db
 }
 
+# bats test_tags=deep
 @test "a container that hangs while mount-remove has the volume's lock delays another container's call by a part of the time limit" {
         local id
         made db
@@ -726,6 +731,7 @@ other_container_has_volume() {
         other_container_has_volume
 }
 
+# bats test_tags=deep
 @test "mount-volume that a second signal ends while it hangs in a container does not leave the volume's lock to its process" {
         made db
         start_container plain-nouserns
@@ -756,6 +762,7 @@ with_instead() {
         HELPER_PREFIX=(unshare --mount --propagation slave sh -c 'mount --bind "$1" "$2" && shift 2 && exec "$@"' sh "$BATS_TEST_TMPDIR/instead" "$(realpath "$1")")
 }
 
+# bats test_tags=deep
 @test "a check of the filesystem that takes too long is ended, and the volume is detached" {
         made db
         start_container plain

@@ -52,47 +52,56 @@ JSON
         [[ $(<"$WORLD/typed") == *CONTAINER*TARGET*STATE* ]]
 }
 
+# bats test_tags=deep
 @test "the commands of docs/mounts.md can be typed one after the other, and none fails" {
         world
         typed docs/mounts.md sh
 }
 
+# bats test_tags=deep
 @test "the commands of docs/owners.md can be typed one after the other, and none fails" {
         world
         typed docs/owners.md sh
 }
 
+# bats test_tags=deep
 @test "the commands of docs/oci-hook.md can be typed one after the other, and none fails" {
         world
         typed docs/oci-hook.md sh
 }
 
+# bats test_tags=deep
 @test "the commands of docs/docker.md can be typed one after the other, and none fails" {
         world
         typed docs/docker.md sh
 }
 
+# bats test_tags=deep
 @test "the commands of docs/podman.md can be typed one after the other, and none fails" {
         world
         typed docs/podman.md sh
 }
 
+# bats test_tags=deep
 @test "the commands of docs/containerd.md can be typed one after the other, and none fails" {
         world
         typed docs/containerd.md sh
 }
 
+# bats test_tags=deep
 @test "the commands of docs/kubernetes.md can be typed one after the other, and none fails" {
         world
         typed docs/kubernetes.md sh
 }
 
+# bats test_tags=deep
 @test "the commands of docs/pools.md can be typed one after the other, and none fails" {
         world
         typed docs/pools.md sh
         is "$(ls "$WORLD/srv/fast")" '' "what is left in the pool"
 }
 
+# bats test_tags=deep
 @test "the commands of docs/fstab.md can be typed one after the other, and none fails" {
         world
         mount_type_setup
@@ -179,6 +188,7 @@ shown() {
                 -e 's/"(pid|mountId)":[0-9]+/"\1":N/g' -e 's,/dev/loop[0-9]+,/dev/loopN,g' -e 's/ [A-Z][a-z]{2} [0-9]+ [0-9:]{5} / DATE /'
 }
 
+# bats test_tags=deep
 @test "what the console block of README.md shows is what steps of scripts/demo print" {
         local work=$BATS_TEST_TMPDIR/work demo=$FLEXGRAFT_REPO/scripts/demo step status=0
         mkdir -p "$work/shared"
@@ -243,7 +253,7 @@ shown() {
         done < <(documents && echo CONTRIBUTING.md)
 }
 
-# bats test_tags=text
+# bats test_tags=text,deep
 @test "the diff of a further kind of mount applies, and touches the sources that CONTRIBUTING.md says a kind touches" {
         local diff=$FLEXGRAFT_REPO/tests/fixtures/erofs-kind.diff copy=$BATS_TEST_TMPDIR/copy said
         mkdir "$copy"

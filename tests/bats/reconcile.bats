@@ -339,6 +339,7 @@ forgotten() {
         assert_nothing_left
 }
 
+# bats test_tags=deep
 @test "ten minutes pass before a forgotten volume is unstaged, by a clock that cannot be set" {
         watch_kubelet 600
         start_kubelet
@@ -354,6 +355,7 @@ forgotten() {
         assert_nothing_left
 }
 
+# bats test_tags=deep
 @test "a sighting of another boot, or of another life of the volume, counts for nothing" {
         watch_kubelet
         start_kubelet
@@ -372,6 +374,7 @@ forgotten() {
         take_down data
 }
 
+# bats test_tags=deep
 @test "a volume that a pod's directory refers to is not unstaged, mounted there or not" {
         watch_kubelet
         start_kubelet
@@ -389,6 +392,7 @@ forgotten() {
         assert_nothing_left
 }
 
+# bats test_tags=deep
 @test "kubelet's next mountdevice ends a sighting" {
         watch_kubelet
         start_kubelet
@@ -402,6 +406,7 @@ forgotten() {
         take_down data
 }
 
+# bats test_tags=deep
 @test "without a kubelet that runs a forgotten volume is only reported" {
         watch_kubelet
         forgotten data
@@ -426,6 +431,7 @@ forgotten() {
         assert_nothing_left
 }
 
+# bats test_tags=deep
 @test "the socket of kubelet may be named in the configuration" {
         write_config "\"kubelet\": {\"rootDir\": \"$KUBELET\", \"unstageAfter\": 1, \"socket\": \"$BATS_TEST_TMPDIR/k.sock\"}"
         listen_on "$BATS_TEST_TMPDIR/k.sock"
@@ -500,6 +506,7 @@ forgotten() {
         assert_nothing_left
 }
 
+# bats test_tags=deep
 @test "a forgotten volume is unstaged where kubelet's root is a symbolic link, too" {
         local real=$KUBELET
         ln -s "$real" "$BATS_TEST_TMPDIR/link"
@@ -616,6 +623,7 @@ forgotten() {
         assert_nothing_left
 }
 
+# bats test_tags=deep
 @test "verbs do not wait for reconcile after a reboot" {
         up data
         umount "$(pod_dir data)" "$(global_dir data)"
@@ -789,6 +797,7 @@ injected_records() {
         assert_nothing_left
 }
 
+# bats test_tags=deep
 @test "reconcile at the same time as calls disturbs none" {
         local -a pids=()
         local name pid

@@ -218,6 +218,7 @@ print(sorted(os.listxattr("/ext4/file")))')" "['user.user.abcd']"
         check seek
 }
 
+# bats test_tags=deep
 @test "a directory of 5,000 names is read, from any place, and while it is emptied" {
         remap_bed
         check readdir
@@ -238,7 +239,7 @@ print(sorted(os.listxattr("/ext4/file")))')" "['user.user.abcd']"
         check append
 }
 
-# bats test_tags=kernel,kernel_too
+# bats test_tags=kernel,kernel_too,deep
 @test "what the container and the node append at the same time is all there" {
         local type pids=() pid
         remap_bed
@@ -286,6 +287,7 @@ print(sorted(os.listxattr("/ext4/file")))')" "['user.user.abcd']"
         done
 }
 
+# bats test_tags=deep
 @test "truncating, growing, and files of more than 4 GiB" {
         remap_bed
         check truncate
@@ -329,6 +331,7 @@ print(sorted(os.listxattr("/ext4/file")))')" "['user.user.abcd']"
         check setid
 }
 
+# bats test_tags=deep
 @test "reading and writing in pieces of all sizes" {
         remap_bed
         check io
@@ -345,7 +348,7 @@ print(sorted(os.listxattr("/ext4/file")))')" "['user.user.abcd']"
         done
 }
 
-# bats test_tags=kernel,kernel_too
+# bats test_tags=kernel,kernel_too,deep
 @test "all of these, one after the other in one container" {
         local name
         remap_bed
@@ -487,7 +490,7 @@ print(sorted(os.listxattr("/ext4/file")))')" "['user.user.abcd']"
         done
 }
 
-# bats test_tags=kernel,kernel_too
+# bats test_tags=kernel,kernel_too,deep
 @test "a process that waits for a lock gets it although it has closed the file of its first lock meanwhile" {
         local file waiter
         remap_bed ext4

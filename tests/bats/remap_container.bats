@@ -264,7 +264,7 @@ with_links() {
         on_overlay "$1"
 }
 
-# bats test_tags=kernel
+# bats test_tags=kernel,deep
 @test "of a file with several names in a lower layer that name is written which was opened, and names in the upper layer stay one file" {
         local dir
         remap_container plain 100000 with_links
@@ -307,6 +307,7 @@ with_links() {
         [[ $output == *'No such device or address'* ]]
 }
 
+# bats test_tags=deep
 @test "3,000 files are found, and given another owner by root, by a daemon that may have 2,000 open" {
         remap_container plain 100000 on_tmpfs
         A=$CONTAINER_PID
@@ -474,6 +475,7 @@ with_links() {
         done
 }
 
+# bats test_tags=deep
 @test "a kernel filesystem is not served, whatever is mounted where, and whatever takes turns with it" {
         local rounds=0 successes=0
         start_overlay_and_plain
@@ -556,6 +558,7 @@ with_links() {
 
 # ---- its life
 
+# bats test_tags=deep
 @test "owners agree after the daemon was killed, after the keeper was, and while files are made" {
         local round
         start_overlay_and_plain
@@ -604,6 +607,7 @@ is_asked() {
         (($(<"$1/waiting") > 0))
 }
 
+# bats test_tags=deep
 @test "the keeper of a mount that is removed does not wait for a daemon that a container's FUSE server never answers" {
         local keeper
         serve_of_a_server
@@ -620,6 +624,7 @@ is_asked() {
         remap_processes_end
 }
 
+# bats test_tags=deep
 @test "the keeper of a mount that is aborted does not wait for the files that were open of a container's FUSE server that hangs" {
         serve_of_a_server
         kill -STOP "$SERVER"
@@ -638,6 +643,7 @@ is_asked() {
         kill -CONT "$SERVER"
 }
 
+# bats test_tags=deep
 @test "owners agree after an upgrade of what serves them" {
         start_overlay_and_plain
         upgrade_setup

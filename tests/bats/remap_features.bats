@@ -68,20 +68,24 @@ compare() {
         compare ext4 "${LACKS_FIEMAP[@]}" "${LACKS_IOCTLS[@]}" "${LACKS_MODES[@]}" "${LACKS_NOWAIT[@]}"
 }
 
+# bats test_tags=deep
 @test "calls say through remap what they say directly, but for a few: xfs" {
         compare xfs "${LACKS_FIEMAP[@]}" "${LACKS_REFLINKS[@]}" "${LACKS_IOCTLS[@]}" "${LACKS_MODES[@]}" "${LACKS_NOWAIT[@]}" \
                 '< unshare: ok' '< unshare: size 262144, data 262144' '> unshare: EOPNOTSUPP' \
                 '< a pipe: flags 0' '< a pipe: more 80000000, hint 0, project 0' '> a pipe: flags ENOTTY' '> a pipe: more ENOTTY'
 }
 
+# bats test_tags=deep
 @test "calls say through remap what they say directly, but for a few: btrfs" {
         compare btrfs "${LACKS_FIEMAP[@]}" "${LACKS_REFLINKS[@]}" "${LACKS_IOCTLS[@]}" "${LACKS_NOWAIT[@]}"
 }
 
+# bats test_tags=deep
 @test "calls say through remap what they say directly, but for a few: tmpfs" {
         compare tmpfs
 }
 
+# bats test_tags=deep
 @test "subvolumes of btrfs below the source have inode numbers of their own, and the source those of the node" {
         local way
         three_ways btrfs
@@ -152,6 +156,7 @@ has_another_child() {
         done
 }
 
+# bats test_tags=deep
 @test "a daemon that is killed when it has just made a file without a name leaves none, and the caller gets another" {
         three_ways ext4
         mkdir "$SOURCE_DIR/dir"
@@ -334,6 +339,7 @@ sys.exit(done != 1 << 20)' "/$way" "to-$way"
 
 # ---- overlays
 
+# bats test_tags=deep
 @test "a whiteout that is left by a rename is left once, also when the daemon is killed in between" {
         three_ways ext4
         echo text >"$SOURCE_DIR/one"
@@ -474,6 +480,7 @@ os.setxattr("/remap/of-user", "security.capability", b"")'
         is "$(capability_of "$SOURCE_DIR/of-user")" "$NET_RAW"
 }
 
+# bats test_tags=deep
 @test "capabilities of a user namespace that a user of the container made count in that alone" {
         local way
         three_ways ext4
@@ -585,6 +592,7 @@ ONLY_DIRECT=(
         '< open for writing in node: no running in container' '< runs in container: no writing in node'
 )
 
+# bats test_tags=deep
 @test "a program that runs is not written to, and one that is open for writing not run, but for a program in the container that the node writes to" {
         local way
         three_ways ext4
@@ -642,6 +650,7 @@ tree() {
         ) 2>&1
 }
 
+# bats test_tags=deep
 @test "rsync -aHAX and tar carry a tree there and back unchanged" {
         local way
         three_ways ext4
@@ -668,6 +677,7 @@ tree() {
 
 # ---- locks
 
+# bats test_tags=deep
 @test "locks hold between processes that have a file by remap, by an id-mapped mount of remap-mount, by one of the filesystem itself, and on the node" {
         local kind from to
         three_ways ext4
@@ -684,6 +694,7 @@ tree() {
         done
 }
 
+# bats test_tags=deep
 @test "two containers that write one SQLite database through remap-mount leave it intact" {
         make_source ext4
         two_containers "$BATS_TEST_TMPDIR/ext4"

@@ -20,7 +20,7 @@ teardown() {
 
 # ---- many
 
-# bats test_tags=kernel,kernel_too
+# bats test_tags=kernel,kernel_too,deep
 @test "after many files of four users nothing is left, and few descriptors" {
         only_remap
         local type uid pids=() pid daemon count=2500 daemons
@@ -80,7 +80,7 @@ teardown() {
         ((kib > 0 && sum <= 256))
 }
 
-# bats test_tags=kernel,kernel_too
+# bats test_tags=kernel,kernel_too,deep
 @test "30,000 files are found by a remap daemon that may have 20,000 open" {
         local count=30000 limit=20000
         kernel_can statmount || count=3000 limit=2000
@@ -148,7 +148,7 @@ input()'
 
 # ---- killed processes
 
-# bats test_tags=kernel,kernel_too
+# bats test_tags=kernel,kernel_too,deep
 @test "a daemon that is killed 20 times beneath writers, readers and find disturbs none of them" {
         only_remap
         local pids=() pid i rounds=20 seconds=60
@@ -233,6 +233,7 @@ repeats_a_lock() {
         the_remap_process remap-daemon >/dev/null && is_in_fcntl "$REPLY" 0x25 # F_OFD_SETLK
 }
 
+# bats test_tags=deep
 @test "a process that waits for a lock is not lost when the next daemon is killed, too, before it tries to get it" {
         only_remap
         begin_waiting
@@ -405,6 +406,7 @@ is_in() {
         [[ $(<"$1") == "$2" ]]
 }
 
+# bats test_tags=deep
 @test "two names that a daemon has just exchanged when it is killed are exchanged once" {
         only_remap
         local dir=$BATS_TEST_TMPDIR/ext4
@@ -420,6 +422,7 @@ if ctypes.CDLL(None, use_errno=True).renameat2(-100, b"/ext4/one", -100, b"/ext4
 first"
 }
 
+# bats test_tags=deep
 @test "a daemon that is killed when it has just set a new attribute has set it" {
         only_remap
         remap_bed ext4
@@ -429,6 +432,7 @@ first"
 os.setxattr("/ext4/file", "user.some", b"thing", os.XATTR_CREATE)'
 }
 
+# bats test_tags=deep
 @test "an unlock that finds as many others under way as a daemon remembers is not lost when that is killed" {
         local requests
         serve_a_server
@@ -498,6 +502,7 @@ is_in_lseek() {
         cat "/proc/$1/task"/*/syscall 2>/dev/null | grep -q '^8 '
 }
 
+# bats test_tags=deep
 @test "what the second of two killed daemons has appended the third does not append again" {
         local first
         serve_a_server
@@ -519,6 +524,7 @@ is_in_lseek() {
         is "$(<"$BATS_TEST_TMPDIR/tmpfs/file")" line
 }
 
+# bats test_tags=deep
 @test "processes that a server does not answer end when they are killed, also when all threads of the daemon wait for it" {
         serve_a_server
         kill -STOP "$SERVER"
@@ -558,7 +564,7 @@ input()'
         wait_until 10 has_not_open "$REPLY" '*/dir/*'
 }
 
-# bats test_tags=kernel,kernel_too
+# bats test_tags=kernel,kernel_too,deep
 @test "a keeper that is killed is replaced, and after it a daemon, again and again" {
         only_remap
         local pid i
@@ -705,7 +711,7 @@ refused() {
         umount "$BATS_TEST_TMPDIR/ext4" # nothing holds it
 }
 
-# bats test_tags=kernel,kernel_too
+# bats test_tags=kernel,kernel_too,deep
 @test "when the container ends in the middle of work, so do keeper and daemon" {
         only_remap
         remap_bed ext4

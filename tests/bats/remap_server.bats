@@ -272,6 +272,7 @@ END
         is "$(owners "$SERVED/only-1000")" 0:0
 }
 
+# bats test_tags=deep
 @test "file operations of a user give what they give over the server itself" {
         local name
         two_containers "$BEHIND"
@@ -290,6 +291,7 @@ homes() {
         done
 }
 
+# bats test_tags=deep
 @test "calls of a user say through it what they say over the server itself" {
         two_containers "$BEHIND"
         homes direct served
@@ -299,6 +301,7 @@ homes() {
         diff "$BATS_TEST_TMPDIR"/of-{direct,served}
 }
 
+# bats test_tags=deep
 @test "random operations of a user on a file do what they should over a server" {
         two_containers "$BEHIND"
         homes random
@@ -306,6 +309,7 @@ homes() {
         is "$(ls -A "$SOURCE_DIR/random")" '' "files left"
 }
 
+# bats test_tags=deep
 @test "git commits, and clones by links and by copies, for a user over a server" {
         two_containers "$BEHIND"
         homes tree
@@ -321,6 +325,7 @@ homes() {
         is "$(find "$SOURCE_DIR/tree" ! -user 1000)" '' "what is another's at the server"
 }
 
+# bats test_tags=deep
 @test "rsync and tar carry a tree there and back for a user over a server" {
         two_containers "$BEHIND"
         homes tree
@@ -358,6 +363,7 @@ is_free_for_1000() {
         [[ $("$FLEXGRAFT_TOOLS/fs-calls" --uid 1000 --gid 1000 try "$1" "$2") == free ]]
 }
 
+# bats test_tags=deep
 @test "a quota of the server's filesystem is that of the user who writes, in each container" {
         local dir=$BATS_TEST_TMPDIR/xfs
         umount "$BEHIND"

@@ -127,6 +127,7 @@ waits_for_a_lock() {
         one_pair
 }
 
+# bats test_tags=deep
 @test "no request is done twice: two names that are exchanged all the time are so once for each call" {
         local pid i
         remap_bed ext4
@@ -196,6 +197,7 @@ another_daemon() {
         pid=$(pgrep -P "$1" -x remap-daemon) && [[ $pid =~ ^[0-9]+$ && $pid != "$2" ]]
 }
 
+# bats test_tags=deep
 @test "over a server, what users of two containers do and the locks they hold go on through upgrades and killed daemons, without an error" {
         local kind pid dir=$BATS_TEST_TMPDIR/tmpfs
         IDS=idmapped OPERATORS=()
@@ -227,6 +229,7 @@ another_daemon() {
         operators_did_well "$dir/stop"
 }
 
+# bats test_tags=deep
 @test "over an overlay, which is not passed through, what a user does goes on through upgrades and killed daemons, without an error" {
         local i dir=$BATS_TEST_TMPDIR/tmpfs
         OPERATORS=()
@@ -246,6 +249,7 @@ another_daemon() {
         one_pair
 }
 
+# bats test_tags=deep
 @test "several mounts are upgraded by one call, and two calls at a time do it once" {
         local first
         remap_bed ext4 tmpfs
@@ -262,6 +266,7 @@ another_daemon() {
         in_container touch /ext4/x /tmpfs/x
 }
 
+# bats test_tags=deep
 @test "hundreds of open files have their descriptors with the new program, and no more than those" {
         local before
         remap_bed ext4

@@ -150,6 +150,7 @@ sometimes() {
         is "$(wc -l <"$BATS_TEST_TMPDIR/always")" 1 "how often what passed was run"
 }
 
+# bats test_tags=deep
 @test "the last lines have each failure's output, of both tries where there were two" {
         local lines
         sometimes 1
@@ -159,6 +160,7 @@ sometimes() {
         is "$(sed -n '/^failed: sometimes: never$/,$p' <<<"$lines" | grep -oE 'try [12]|tried again' | paste -sd,)" "try 1,tried again,try 2"
 }
 
+# bats test_tags=deep
 @test "a test of a text is not tried again" {
         sometimes 1
         sed -i '1i # bats file_tags=text' "$BATS_TEST_TMPDIR/tests/bats/sometimes.bats"
@@ -168,6 +170,7 @@ sometimes() {
         is "$(wc -l <"$BATS_TEST_TMPDIR/results/flaky")" 0 "flaky tests"
 }
 
+# bats test_tags=deep
 @test "tests are found by their names, also where these have quotes or differ in punctuation only" {
         sed "s|HERE|$BATS_TEST_TMPDIR|" <<'END_OF_FILE' | test_file quoted
 test "it's (\$odd) [a-z]* ^ \\ \"1\"" { mkdir "HERE/once" || return 0; false; }
@@ -181,6 +184,7 @@ END_OF_FILE
         is "$(sort "$BATS_TEST_TMPDIR/ran" | paste -sd ' ')" "a-b a.b"
 }
 
+# bats test_tags=deep
 @test "with --again, a file that left something is tried once more, and all of it" {
         export ISOLATED_PATIENCE=2
         test_file leaves <<END_OF_FILE
@@ -192,6 +196,7 @@ END_OF_FILE
         [[ $output == *"flaky: leaves: (exit status 120)"$'\n'* ]] || { show_last; false; }
 }
 
+# bats test_tags=deep
 @test "a test that fails, and is skipped when it is tried again, has failed" {
         test_file skips <<END_OF_FILE
 test "first" { mkdir "$BATS_TEST_TMPDIR/once" || skip "not now"; false; }
@@ -201,6 +206,7 @@ END_OF_FILE
         is "$(<"$BATS_TEST_TMPDIR/results/failed")" "skips: first"
 }
 
+# bats test_tags=deep
 @test "what a file has left is a failure beside that of a test" {
         export ISOLATED_PATIENCE=2
         test_file leaves <<'END_OF_FILE'
@@ -232,6 +238,7 @@ END_OF_FILE
         is "$(sort "$BATS_TEST_TMPDIR/ran" | paste -sd ' ')" "1 2 3 4 5 6 7"
 }
 
+# bats test_tags=deep
 @test "files that mostly wait run side by side, also where --jobs says one at a time" {
         test_file first <<<"test \"waits\" { touch '$BATS_TEST_TMPDIR/first'; wait_until 10 test -e '$BATS_TEST_TMPDIR/second'; }"
         test_file second <<<"test \"waits\" { touch '$BATS_TEST_TMPDIR/second'; wait_until 10 test -e '$BATS_TEST_TMPDIR/first'; }"
@@ -261,6 +268,7 @@ END_OF_FILE
         [[ $output == *"> / /mnt "*"run-tests: check leaves: exit status 120"* ]] || { show_last; false; }
 }
 
+# bats test_tags=deep
 @test "a file that is not at its end when its limit is over is ended, and a failure that names the test" {
         test_file endless <<'END_OF_FILE'
 test "sleeps" { sleep 1000; }
@@ -281,6 +289,7 @@ END_OF_FILE
         is "$(<"$BATS_TEST_TMPDIR/results/failed")" "endless: sleeps"
 }
 
+# bats test_tags=deep
 @test "a test of which bats prints no result, as its teardown has ended bats' process, is a failure that names it" {
         test_file ends <<'END_OF_FILE'
 teardown() { [[ $BATS_TEST_DESCRIPTION != second ]] || exit 0; }
@@ -295,6 +304,7 @@ END_OF_FILE
         is "$(<"$BATS_TEST_TMPDIR/results/failed")" "ends: second"
 }
 
+# bats test_tags=deep
 @test "a test that fails, and whose teardown is not at its end after the test's time, has a result that says so" {
         test_file slow <<'END_OF_FILE'
 teardown() { sleep 1000; }
@@ -320,11 +330,13 @@ END_OF_FILE
         wait_until 5 no_sleep 7654325
 }
 
+# bats test_tags=deep
 @test "a run that is ended names what was running" {
         ended_once test -e "$BATS_TEST_TMPDIR/reached"
         [[ $output == *"was running: check endless: begin 1 waits"* ]] || { show_last; false; }
 }
 
+# bats test_tags=deep
 @test "a second run with the same results is refused" {
         test_file endless <<'END_OF_FILE'
 test "waits" { touch "$REACHED"; sleep 7654325; }
@@ -340,6 +352,7 @@ END_OF_FILE
         wait_until 5 no_sleep 7654325
 }
 
+# bats test_tags=deep
 @test "a run that is ended tells what had failed until then" {
         test_file other <<'END_OF_FILE'
 test "fails" { echo a word of its own; false; }
@@ -407,6 +420,7 @@ END_OF_FILE
         [[ $output == *"no number under guest for elsewhere"* && $output == *"kernel_too, and not kernel: asks nobody" ]] || { show_last; false; }
 }
 
+# bats test_tags=deep
 @test "--record-points writes what a sweep has tried with a stride" {
         sweeps_at 1
         echo '# comment' >>"$BATS_TEST_TMPDIR/tests/points"
@@ -433,6 +447,7 @@ END_OF_FILE
         run "$copy/scripts/run-tests" --tests "$BATS_TEST_TMPDIR/tests" --results "$BATS_TEST_TMPDIR/results" --test-limit 30 "$@" 3>&-
 }
 
+# bats test_tags=deep
 @test "the set backports runs what is tagged neither sweep nor deep, on that kernel, and others run none of it" {
         test_file newer <<'END_OF_FILE'
 test "passes" { true; }
@@ -449,6 +464,7 @@ END_OF_FILE
         is "$(<"$BATS_TEST_TMPDIR/guests")" "--timeout 4400 --kernel backports"
 }
 
+# bats test_tags=deep
 @test "in the set backports a file all of whose tests were skipped has failed, and one with some that passed has not" {
         test_file all <<'END_OF_FILE'
 test "first" { skip "no reason"; }
@@ -464,6 +480,7 @@ END_OF_FILE
         is "$(<"$BATS_TEST_TMPDIR/results/failed")" "backports all: (what the virtual machine is there for was skipped in it: all tests)"
 }
 
+# bats test_tags=deep
 @test "in the set backports a test that is skipped because the kernel cannot id-map FUSE has failed" {
         test_file mappable <<'END_OF_FILE'
 test "first" { skip "the kernel cannot id-map FUSE"; }
@@ -475,6 +492,7 @@ END_OF_FILE
         [[ $output == *"was skipped in it: ok 1 first"* ]] || { show_last; false; }
 }
 
+# bats test_tags=deep
 @test "--record writes the seconds of the set backports, and no number for files that it has not" {
         test_file newer <<<'test "passes" { true; }'
         test_file other <<<'test "passes" { true; }'
@@ -493,6 +511,7 @@ END_OF_FILE
         [[ $output == *"unknown.bats has no line in "* ]] || { show_last; false; }
 }
 
+# bats test_tags=deep
 @test "others' mounts, loop devices and helpers that come and go meanwhile disturb no test" {
         test_file steady <<END_OF_FILE
 bats_require_minimum_version 1.5.0
@@ -531,6 +550,7 @@ END_OF_FILE
         is "$(tail -n 1 <<<"$output")" "1 passed, 0 failed, 0 skipped"
 }
 
+# bats test_tags=deep
 @test "a run that is ended leaves nothing" {
         test_file endless <<END_OF_FILE
 test "waits" {
@@ -552,6 +572,7 @@ END_OF_FILE
         wait_until 5 no_sleep 7654324
 }
 
+# bats test_tags=deep
 @test "what cannot be understood is refused" {
         local arguments
         for arguments in '' '--unknown' '--jobs' '--jobs none check' 'check --stride 0' 'nothing'; do

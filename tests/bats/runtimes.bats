@@ -555,6 +555,7 @@ group() {
         assert_no_records
 }
 
+# bats test_tags=deep
 @test "by unit: systemd-nspawn's container is in the group payload" {
         start_container plain
         local unit=flexgraft-$RUN_ID@web.service slice=system.slice/system-flexgraft\\x2d$RUN_ID.slice
@@ -577,6 +578,7 @@ group() {
         refuses_container "{\"unit\": \"flexgraft-$RUN_ID.service\"}" ENOENT
 }
 
+# bats test_tags=deep
 @test "by unit: a process that gets the number of one of the unit's that has just ended is not taken for it" {
         start_container plain
         local unit=flexgraft-$RUN_ID.service stranger=$CONTAINER_PID
@@ -602,6 +604,7 @@ group() {
         refuses_container "{\"unit\": \"$unit\"}" EINVAL
 }
 
+# bats test_tags=deep
 @test "a container that makes a thousand control groups keeps no mount that way" {
         start_container plain
         local unit=flexgraft-$RUN_ID.service many other
@@ -660,6 +663,7 @@ lxc_runs() {
         refuses_container '"web"' ESRCH
 }
 
+# bats test_tags=deep
 @test "by name at LXC in the foreground" {
         start_lxc --foreground
         mount_into '"web"' "$LXC_PID"

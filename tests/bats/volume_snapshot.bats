@@ -237,6 +237,7 @@ make_two_pools() {
         is "$(images "$SLOW_DIR")$(images "$POOL_DIR" | grep copy)" ''
 }
 
+# bats test_tags=deep
 @test "a copy in another pool that is killed half way is begun again, or deleted, and its source stays" {
         make_two_pools
         at_syscall --at pwrite64 --kill "$(program volume-create)" '{"name": "copy", "from": "data", "pool": "slow"}'
@@ -254,6 +255,7 @@ make_two_pools() {
         unmount_volume data
 }
 
+# bats test_tags=deep
 @test "an xfs and a copy of it are mounted at the same time, and both keep their UUID" {
         make_pool_that_shares fast 2g
         make_mounted xfs 300m
@@ -463,6 +465,7 @@ END
         unmount_volume data
 }
 
+# bats test_tags=deep
 @test "volume-snapshot that is interrupted while it copies a frozen volume thaws it, and leaves no snapshot" {
         make_pool fast
         make_mounted ext4 16m
@@ -480,10 +483,12 @@ END
         unmount_volume data
 }
 
+# bats test_tags=deep
 @test "20 snapshots of a database that is written to all the time are all whole" {
         check_sqlite 20
 }
 
+# bats test_tags=deep
 @test "volume-reconcile thaws what volume-snapshot left frozen that was killed with all its processes" {
         make_pool_that_shares fast 1g
         make_mounted ext4 32m
@@ -565,6 +570,7 @@ END
         done
 }
 
+# bats test_tags=deep
 @test "a batch of mounts and volume-create of copies, the other way round, do not wait for each other" {
         local round target pids
         needs mount-batch
