@@ -15,18 +15,22 @@
 struct error {
         int errnum;             /* errno value; 0: no error */
         char operation[32];     /* what was tried: a system call's name, or "parse request" and the like */
-        char subject[PATH_MAX]; /* on what: a path, an option, a key, a container */
         char where[144];        /* "node", or the container whose namespaces were concerned */
         char kernel[512];       /* the filesystem context's messages, if any */
         char reason[512];       /* a sentence, where the errno's text would mislead */
+        char subject[PATH_MAX]; /* on what: a path, an option, a key, a container; last, as it is seldom long */
 };
 
-/* error_set() - fill in all of it; an earlier error is replaced. */
-void error_set(struct error *error, int errnum, const char *operation, const char *subject);
+/*
+ * error_set() - fill in all of it; an earlier error is replaced.
+ *
+ * Cold: what a function does only to fail lies apart from its other code, of which a call so touches fewer pages.
+ */
+void error_set(struct error *error, int errnum, const char *operation, const char *subject) __attribute__((cold));
 
 /* error_because() - the same, with a sentence in place of the errno's text. */
 void error_because(struct error *error, int errnum, const char *operation, const char *subject, const char *reason, ...)
-        __attribute__((format(printf, 5, 6)));
+        __attribute__((cold, format(printf, 5, 6)));
 
 /*
  * error_text() - what an errno says. Never NULL: of 521 to 528, which NFS gives to programs and only the kernel has names
