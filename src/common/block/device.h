@@ -14,9 +14,9 @@
 #include "base/failure.h"
 
 struct block_device {
-        uint64_t number;     /* makedev() */
-        bool read_only;      /* the device itself */
         char path[PATH_MAX]; /* the device node, symbolic links resolved */
+        bool read_only;      /* the device itself */
+        uint64_t number;     /* makedev(); of no device 0, which lies beside what follows (inject/injection.h) */
 };
 
 /* block_hints - for failures of this file, of mounting what is on a device, and of giving a container the device itself. */

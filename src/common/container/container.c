@@ -234,11 +234,41 @@ static int look_up(const struct container_reference *reference, struct container
                                     error);
 }
 
+/* known: what its creator's files say of it; NULL: the process itself was named. */
+static int pin_process(struct container *container, const struct container_reference *process,
+                       const struct container_process *known, struct error *error)
+{
+        int r;
+
+        if ((r = open_process(container, process, error)) < 0 ||
+            (known != NULL && known->start_time == 0 && (r = check_unsure(container, known, error)) < 0) ||
+            (r = open_namespaces(container, error)) < 0 ||
+            (known != NULL && (r = check_owner(container, known, error)) < 0))
+                return r;
+        return container_alive(container, error);
+}
+
+static int pin_named(struct container *container, const struct container_reference *reference, struct error *error)
+{
+        struct container_process known = {};
+        struct container_reference process;
+        int r = look_up(reference, &known, error);
+
+        if (r == -ENOENT && reference->or_pid > 0) {
+                process = (struct container_reference){ .pid = reference->or_pid };
+                return container_pin(&process, container, error);
+        }
+        if (r < 0)
+                return r;
+        process = (struct container_reference){ .pid = known.pid, .start_time = known.start_time };
+        if ((r = pin_process(container, &process, &known, error)) == 0)
+                container_identity_make(reference, &known, container->identity);
+        return r;
+}
+
 int container_pin(const struct container_reference *reference, struct container *ret_container, struct error *error)
 {
         cleanup_container struct container container = CONTAINER_NONE;
-        struct container_reference process = *reference;
-        struct container_process known = {};
         int r;
 
         container_reference_name(reference, container.id, sizeof container.id);
@@ -248,24 +278,12 @@ int container_pin(const struct container_reference *reference, struct container 
                 (void)text_copy(container.name, sizeof container.name, reference->proc_dir);
         else
                 (void)snprintf(container.name, sizeof container.name, "pid %d", reference->pid);
-        if (container_reference_is_named(reference)) {
-                r = look_up(reference, &known, error);
-                if (r == -ENOENT && reference->or_pid > 0) {
-                        process = (struct container_reference){ .pid = reference->or_pid };
-                        return container_pin(&process, ret_container, error);
-                }
-                if (r < 0)
-                        return r;
-                process = (struct container_reference){ .pid = known.pid, .start_time = known.start_time };
-        }
-
-        if ((r = open_process(&container, &process, error)) < 0 ||
-            (container_reference_is_named(reference) && known.start_time == 0 &&
-             (r = check_unsure(&container, &known, error)) < 0) ||
-            (r = open_namespaces(&container, error)) < 0 || (r = check_owner(&container, &known, error)) < 0 ||
-            (r = container_alive(&container, error)) < 0)
+        if (container_reference_is_named(reference))
+                r = pin_named(&container, reference, error);
+        else if ((r = pin_process(&container, reference, /* known= */ NULL, error)) == 0 && reference->identity != NULL)
+                (void)text_copy(container.identity, sizeof container.identity, reference->identity);
+        if (r < 0)
                 return r;
-        container_identity_make(reference, &known, container.identity);
         *ret_container = container;
         container = (struct container)CONTAINER_NONE;
         return 0;

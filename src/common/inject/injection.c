@@ -25,7 +25,6 @@ void injection_init(struct injection *injection, struct session *session, const 
         if (injection_policy(injection) != NULL)
                 injection->attributes.clear &= ~(uint64_t)MOUNT_ATTR_RDONLY;
         target_init(&injection->target);
-        target_init(&injection->source);
         injection->source_fd = -EBADF;
         injection->mount_fd = -EBADF;
         injection->old_fd = -EBADF;
@@ -123,8 +122,10 @@ int injection_pin_container(struct injection *injection, struct error *error)
 
         if (r == 0)
                 r = session_pin(injection->session, &request->container, &injection->container, error);
-        if (r == 0 && injection->kind->of_container)
+        if (r == 0 && injection->kind->of_container) {
+                target_init(&injection->source);
                 r = session_pin(injection->session, &request->from, &injection->from, error);
+        }
         return r < 0 ? r : check_maps(injection, error);
 }
 
@@ -216,7 +217,8 @@ int injection_open_source(struct injection *injection, struct error *error)
                                         injection->volume_file, !injection->request->read_only, error)) < 0)
                 return r;
         use_keys_add_opened(uses, injection->layer_count == 0 ? injection->source_fd : -EBADF);
-        use_keys_add_opened(uses, injection->source.fd);
+        if (injection->from != NULL)
+                use_keys_add_opened(uses, injection->source.fd);
         for (size_t i = 0; i < injection->layer_count; i++)
                 use_keys_add_opened(uses, injection->layer_fds[i]);
         return 0;
@@ -252,7 +254,8 @@ void injection_release(struct injection *injection)
         fd_close(&injection->old_fd);
         fd_close(&injection->source_fd);
         target_release(&injection->target);
-        target_release(&injection->source);
+        if (injection->from != NULL)
+                target_release(&injection->source);
         for (size_t i = 0; i < injection->layer_count; i++)
                 fd_close(&injection->layer_fds[i]);
         if (injection->kind->release != NULL)

@@ -55,12 +55,12 @@ struct injection {
         bool has_earlier;        /* the record's id is that of such a call */
         char fs_type[64];        /* for fsopen */
         struct image_part part;  /* image: what of it is mounted */
-        /* what is large comes last: most calls touch little of it */
+        /* what is large comes last, and in an order in which most calls touch few pages of it */
         struct target target;
-        struct target source;       /* with from: the source in that container */
-        struct mount_record record; /* filled step by step; the source of the reply */
         struct block_device device;
-        char upper_rest[PATH_MAX]; /* overlay: path below source_fd */
+        struct mount_record record; /* filled step by step; the source of the reply */
+        struct target source;       /* with from: the source in that container */
+        char upper_rest[PATH_MAX];  /* overlay: path below source_fd */
         char work_rest[PATH_MAX];
         struct mount_record earlier; /* the record of that call, if has_earlier */
         struct mount_record replaced;

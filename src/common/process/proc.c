@@ -90,10 +90,8 @@ int proc_boot_id(char *ret_boot_id)
         return 0;
 }
 
-static struct {
-        dev_t device;
-        ino_t inode; /* 0: not known yet */
-} own[OWN_USERS + 1];
+static dev_t own_device;                /* nsfs, of all of them */
+static ino_t own_inodes[OWN_USERS + 1]; /* 0: not known yet */
 
 /*
  * At once, from a pidfd: the directory of a new process in /proc is made when it is looked up, and each link in it,
@@ -117,8 +115,8 @@ static int read_own(enum own_namespace first, enum own_namespace last)
 
                 if ((fd < 0 || fstat(fd, &st) < 0) && stat(ways[i].link, &st) < 0)
                         return -errno;
-                own[i].device = st.st_dev;
-                own[i].inode = st.st_ino; /* last: it says that both are there */
+                own_device = st.st_dev;
+                own_inodes[i] = st.st_ino; /* last: it says that both are there */
         }
         return 0;
 }
@@ -127,10 +125,10 @@ int proc_own_namespace(enum own_namespace which, struct stat *ret_st)
 {
         int r = 0;
 
-        if (own[which].inode == 0) /* a call needs the first two */
+        if (own_inodes[which] == 0) /* a call needs the first two */
                 r = which == OWN_USERS ? read_own(OWN_USERS, OWN_USERS) : read_own(OWN_MOUNTS, OWN_PIDS);
-        ret_st->st_dev = own[which].device;
-        ret_st->st_ino = own[which].inode;
+        ret_st->st_dev = own_device;
+        ret_st->st_ino = own_inodes[which];
         return r;
 }
 

@@ -134,14 +134,16 @@ static void pick_volumes(const struct state *mounts, const struct mount_record *
 int access_check_container(const struct state *mounts, const char *state_dir, const struct mount_record *record,
                            const char *file, bool writes, struct error *error)
 {
-        struct demand demand = {};
+        static struct demand demand;
+        static struct sole sole;
         char keys[USE_KEYS_SIZE];
-        struct sole sole = { .record = record, .volume_file = file };
         int r;
 
         pick_volumes(mounts, record, keys);
         if (keys[0] == '\0')
-                return 0;
+                return 0; /* as most, which touch none of these */
+        demand = (struct demand){};
+        sole = (struct sole){ .record = record, .volume_file = file };
         if ((r = uses_each(state_dir, keys, add_demand, &demand, error)) < 0)
                 return r;
         if (writes && demand.reads_only)

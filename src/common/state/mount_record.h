@@ -61,16 +61,16 @@ struct mount_record {
         char volume[MOUNT_RECORD_VOLUME_MAX]; /* the volume by name that it is of (named/); "" none */
         uint64_t since;                       /* when the mount was made, in seconds since 1970; 0: unknown */
         char uses[USE_KEYS_SIZE];             /* the devices and files of the node that it uses (state/use_index.h) */
-        char replaces_uses[USE_KEYS_SIZE];    /* with replaces: what that mount uses */
         uint64_t start_time;
         struct namespace_identity mnt_ns;
         uint64_t pid_ns; /* proc_pid_namespace() of the program that wrote it; 0: it did not say, then it is ours */
         char boot_id[PROC_BOOT_ID_SIZE];
         /* what is large comes last: the rest lies together */
-        char source[PATH_MAX];      /* as requested */
-        char origin[PATH_MAX];      /* the path or device of the node, links resolved */
-        char target[PATH_MAX];      /* as requested */
-        char mount_point[PATH_MAX]; /* the same, the container's symbolic links resolved */
+        char source[PATH_MAX];             /* as requested */
+        char origin[PATH_MAX];             /* the path or device of the node, links resolved */
+        char target[PATH_MAX];             /* as requested */
+        char mount_point[PATH_MAX];        /* the same, the container's symbolic links resolved */
+        char replaces_uses[USE_KEYS_SIZE]; /* with replaces: what that mount uses */
 };
 
 extern const struct record_table mount_record_table;
