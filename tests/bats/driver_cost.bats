@@ -103,6 +103,14 @@ times() {
 }
 
 # bats test_tags=text
+# A copy of its memory is one of its page tables, and of each page that either of them writes to.
+@test "the process that becomes mkfs has no copy of its parent's memory" {
+        attached_loop data
+        traced clone,fork,vfork,execve kubelet_stage data
+        is "$(times 'execve[(]"[^"]*/mkfs[.]ext4"')" 1
+        is "$(times 'flags=CLONE_VM[|]CLONE_VFORK')" 1
+}
+
 @test "detach asks once which records name the device" {
         mkdir -m 0700 "$STATE_DIR/mounts" # as on a node that has mounts in containers
         attached_loop data
