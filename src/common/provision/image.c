@@ -77,6 +77,13 @@ static int make(struct provision_call *call, const struct provision_image *image
         return write_record(call, record, error);
 }
 
+/* Whether the volume is this image, as it was made. */
+static bool is_whole(const struct provision_image *image, const struct provision_record *record)
+{
+        return record->lifecycle == PROVISION_CREATED && strcmp(record->pool, image->pool->name) == 0 &&
+               strcmp(record->id, image->id) == 0;
+}
+
 /* A record for an image that has none: it is made, or one that an earlier version of the driver made is taken. */
 static int begin(struct provision_call *call, const struct provision_image *image, bool *ret_made, struct error *error)
 {
@@ -151,8 +158,10 @@ int provision_image_ensure(const struct config *config, const struct state *stat
         if (strlen(image->name) >= PROVISION_NAME_MAX)
                 return fail_because(error, ENAMETOOLONG, "make image", image->id,
                                     "the volume's name is longer than %d bytes", PROVISION_NAME_MAX - 1);
-        begin_call(&call, &request, config, state, image);
         r = provision_record_read(state, image->name, &record, error);
+        if (r == 0 && image->exists && is_whole(image, &record))
+                return 0; /* mostly, and without a call, which is large */
+        begin_call(&call, &request, config, state, image);
         if (r == 0)
                 r = go_on(&call, image, &record, ret_made, error);
         else if (r == -ENOENT)
@@ -174,7 +183,7 @@ int provision_image_check(const struct config *config, const struct state *state
         if (r == 0 && record.lifecycle != PROVISION_CREATED)
                 return fail_because(error, EBUSY, OPERATION_OPEN_IMAGE, image->name,
                                     "the volume is half made or half deleted; set \"size\" to finish it");
-        if (r == 0 && strcmp(record.pool, image->pool->name) == 0 && strcmp(record.id, image->id) == 0)
+        if (r == 0 && is_whole(image, &record))
                 return 0;
         if (r < 0 && r != -ENOENT)
                 return r;
