@@ -101,6 +101,34 @@ is_flat() {
 }
 
 # bats test_tags=text
+@test "volume-create with a profile costs the same however many pools come after the first that has room" {
+        local i few=0
+        printf '{"profile_matrix": {"any": {"csi_plugin_type_selector": {"plugin_type": "org.flexgraft.loop"},
+                "volume_capabilities": {"mount": {}, "access_mode": {"mode": "SINGLE_NODE_WRITER"}}}}}\n' >"$FLEXGRAFT_PROFILES"
+        for i in 1 2 3 4 5 6 7 8 9 10; do
+                at_syscall "$(program volume-create)" '{"name": "data", "size": 4096, "profile": "any"}'
+                assert_field .volume.pool default
+                removed '{"name": "data"}'
+                ((i > 1)) || few=$AT_TOTAL
+                make_pool "pool-$i"
+        done
+        echo "$few system calls with two pools, $AT_TOTAL with eleven"
+        ((AT_TOTAL - few < 27))
+}
+
+# bats test_tags=text
+@test "volume-create that matches a disk costs the same however many volumes other pools have" {
+        local fast=$POOL_DIR
+        make_pool_in_memory other 8m
+        truncate -s 4096 "$POOL_DIR/disk.img"
+        POOL_DIR=$fast
+        again() {
+                assert_field .volume.id disk.img && removed '{"name": "data"}'
+        }
+        is_flat volume-create '{"name": "data", "size": 4096, "pool": "other", "match": true}' again
+}
+
+# bats test_tags=text
 @test "volume-create costs the same however many sparse volumes its pool has" {
         SPARSE=4096
         is_flat volume-create '{"name": "data", "size": 4096, "pool": "fast", "parameters": {"preallocate": "false"}}' removed '{"name": "data"}'

@@ -90,10 +90,10 @@ static int match_item(const struct pool_item *item, void *argument, struct error
 {
         struct match *match = argument;
         struct provision_call *call = match->call;
+        char owner[PROVISION_NAME_MAX];
         struct error ignored;
         int r;
 
-        (void)error;
         if (item->size_bytes < call->request->size_bytes ||
             (match->best.size_bytes != 0 && item->size_bytes >= match->best.size_bytes))
                 return 0;
@@ -101,10 +101,12 @@ static int match_item(const struct pool_item *item, void *argument, struct error
             !call->kind->fits(item,
                               call->profile != NULL ? profile_parameters(call->profile) : call->request->parameters))
                 return 0;
-        if (check_free(call, &match->pool, owners_find(call, match->pool.name, item->id), item->id, &ignored) < 0)
-                return 0; /* it is in use */
         if (call->kind->unmarked && !released_disks_has(&call->state, item->identity))
                 return 0; /* nothing says that it ever was a volume */
+        if ((r = owners_look(call, match->pool.name, item->id, owner, error)) < 0)
+                return r;
+        if (check_free(call, &match->pool, r > 0 ? owner : NULL, item->id, &ignored) < 0)
+                return 0; /* it is in use */
         r = call->kind->is_blank(&call->config, &match->pool, item->id, &ignored);
         if (r < 0 && r != -ENOENT)
                 log_say("skipping %s of pool %s: %s", item->id, match->pool.name, error_why(&ignored));
@@ -140,19 +142,22 @@ static int match_pool(const struct pool *pool, void *argument, struct error *err
         return r;
 }
 
-/* The smallest blank disk that is large enough: 1 adopted; 0 there is none. */
+/*
+ * The smallest blank disk that is large enough: 1 adopted; 0 there is none. All disks of the pools are looked at, since
+ * anybody may put one there; of volumes, the records of those that are as large, and no larger than the best so far.
+ */
 int adopt_match(struct provision_call *call, struct provision_record *ret_record, struct error *error)
 {
         for (int i = 0; i < MATCHES_MAX; i++) {
                 struct match match = { .call = call };
                 struct pool asked;
-                int r = owners_read(call, error);
+                int r;
 
-                if (r == 0 && call->request->pool != NULL) {
+                if (call->request->pool != NULL) {
                         r = provision_call_use_pool(call, call->request->pool, error);
                         asked = call->pool;
                         r = r < 0 ? r : match_pool(&asked, &match, error);
-                } else if (r == 0)
+                } else
                         r = pool_each(&call->config, match_pool, &match, error);
                 if (r < 0)
                         return r;

@@ -112,24 +112,28 @@ static int match(const struct provision_record *record, const char *stem, void *
         return 1;
 }
 
-/* Of another version, which has no entry. */
-static int match_unreadable(const struct look *look)
+/*
+ * The record that most likely has the disk, by its file's name. 1 it has; 0; or -EPROTONOSUPPORT: it is of another
+ * version, and has no entry in the index.
+ */
+static int guess(struct look *look)
 {
-        int length = stem_length(look->id);
         cleanup_provision_record struct provision_record record = {};
         char file[NAME_MAX + sizeof RECORD_SUFFIX];
         struct error ignored;
+        int r;
 
-        (void)snprintf(file, sizeof file, "%.*s" RECORD_SUFFIX, length, look->id);
-        if (record_read(&look->call->state, &provision_record_table, file, &record, &ignored) != -EPROTONOSUPPORT)
-                return 0;
-        (void)snprintf(look->ret_owner, PROVISION_NAME_MAX, "%.*s", length, look->id);
-        return 1;
+        (void)snprintf(file, sizeof file, "%.*s" RECORD_SUFFIX, stem_length(look->id), look->id);
+        r = record_read(&look->call->state, &provision_record_table, file, &record, &ignored);
+        if (r < 0)
+                return r == -EPROTONOSUPPORT ? r : 0;
+        return match(&record, /* stem= */ NULL, look, &ignored);
 }
 
 int owners_look(struct provision_call *call, const char *pool, const char *id, char *ret_owner, struct error *error)
 {
         struct look look = { .call = call, .id = id, .ret_owner = ret_owner };
+        bool unreadable;
         int r;
 
         ret_owner[0] = '\0';
@@ -138,8 +142,14 @@ int owners_look(struct provision_call *call, const char *pool, const char *id, c
         if (call->locations == NULL)
                 call->locations = json_object();
         put_key(call, pool, id, look.key);
+        if ((r = guess(&look)) > 0)
+                return r;
+        unreadable = r == -EPROTONOSUPPORT;
         r = record_find_each(&call->state, id, match, &look, error);
-        return r != 0 ? r : match_unreadable(&look);
+        if (r != 0 || !unreadable)
+                return r;
+        (void)snprintf(ret_owner, PROVISION_NAME_MAX, "%.*s", stem_length(id), id);
+        return 1;
 }
 
 /* What to ask the list of uses about a disk; nothing for a device that is not there: it is not active. */
