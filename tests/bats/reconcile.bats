@@ -392,6 +392,55 @@ forgotten() {
         assert_nothing_left
 }
 
+@test "a volume that a pod gets while volume-reconcile looks at it is not unstaged" {
+        watch_kubelet
+        start_kubelet
+        forgotten data
+        finds_nothing_to_do
+        later
+        # it asks since when, once it has seen that no pod has the volume
+        at_syscall --at openat --where 2=sightings --run "mkdir -p '$(pod_dir data pod-2)'" "$(program volume-reconcile)" '{}'
+        assert_success
+        is "$AT_REACHED $(mounts_here)" "1 $(global_dir data)"
+        rm -r "$KUBELET/pods"
+        take_down data
+}
+
+# round_with N: sets COST to the system calls of a volume-reconcile that finds nothing to do, where N pods have a volume each.
+round_with() {
+        local i
+        rm -rf "$KUBELET/pods"
+        for ((i = 0; i < $1; i++)); do
+                mkdir -p "$(pod_dir "other-$i" "pod-$i")"
+        done
+        finds_nothing_to_do || return 1
+        at_syscall "$(program volume-reconcile)" '{}'
+        is "$output" "$NOTHING_TO_DO" || return 1
+        COST=$AT_TOTAL
+}
+
+# bats test_tags=text
+@test "a further volume that kubelet has forgotten costs volume-reconcile the same however many pods there are" {
+        local few many
+        watch_kubelet 600
+        start_kubelet
+        forgotten data
+        round_with 10
+        few=$COST
+        round_with 110
+        many=$COST
+        forgotten more
+        round_with 10
+        few=$((COST - few))
+        round_with 110
+        many=$((COST - many))
+        echo "it costs $few system calls with 10 pods, $many with 110"
+        ((many - few < 50))
+        rm -r "$KUBELET/pods"
+        take_down data
+        take_down more
+}
+
 # bats test_tags=deep
 @test "kubelet's next mountdevice ends a sighting" {
         watch_kubelet

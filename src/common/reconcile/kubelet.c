@@ -19,6 +19,7 @@
 #define CSI_STAGES "/plugins/kubernetes.io/csi/"
 /* beside the directory of a CSI volume, staged or a pod's: which volume of which driver it is for; until it is unmounted */
 #define CSI_NOTE "vol_data.json"
+#define CSI_DIRECTORY "kubernetes.io~csi" /* of a pod's volumes */
 
 static bool answers(const char *path)
 {
@@ -159,7 +160,7 @@ static bool pod_notes(int pods_fd, const char *pod, const void *argument)
 {
         char path[PATH_MAX];
 
-        (void)snprintf(path, sizeof path, "%.255s/volumes/kubernetes.io~csi", pod);
+        (void)snprintf(path, sizeof path, "%.255s/volumes/" CSI_DIRECTORY, pod);
         return any(pods_fd, path, is_noted, argument);
 }
 
@@ -170,4 +171,122 @@ bool kubelet_pod_has_staged(const struct config *config, const char *dir)
 
         return note != NULL && (snprintf(path, sizeof path, "%s/pods", config->kubelet_root) >= (int)sizeof path ||
                                 any(AT_FDCWD, path, pod_notes, note));
+}
+
+/* ---- all pods at once */
+
+struct reading {
+        struct kubelet_pods *pods;
+        const char *driver;
+};
+
+static void put(json_t *set, const char *driver, const char *volume)
+{
+        cleanup_json json_t *key = json_sprintf("%s/%s", driver, volume);
+
+        (void)json_object_set_new(set, json_string_value(key), json_true());
+}
+
+static bool is_put(const json_t *set, const char *driver, const char *volume)
+{
+        cleanup_json json_t *key = json_sprintf("%s/%s", driver, volume);
+
+        return key == NULL || json_object_get(set, json_string_value(key)) != NULL;
+}
+
+static void put_note(struct kubelet_pods *pods, int driver_fd, const char *volume)
+{
+        cleanup_json json_t *note = NULL;
+        char path[NAME_MAX + sizeof "/" CSI_NOTE];
+        const char *handle;
+        const char *driver;
+        struct error ignored;
+        int r;
+
+        (void)snprintf(path, sizeof path, "%s/" CSI_NOTE, volume);
+        r = json_file_load(driver_fd, path, JSON_OBJECT, &note, &ignored);
+        if (r == -ENOENT)
+                return;
+        driver = json_string_value(json_object_get(note, "driverName"));
+        handle = json_string_value(json_object_get(note, "volumeHandle"));
+        if (driver == NULL || handle == NULL)
+                pods->known = false;
+        else
+                put(pods->noted, driver, handle);
+}
+
+/* These three go on to the last entry, whatever they find. */
+static bool read_volume(int driver_fd, const char *volume, const void *argument)
+{
+        const struct reading *reading = argument;
+
+        put(reading->pods->volumes, reading->driver, volume);
+        put(reading->pods->volumes, "", volume);
+        if (strcmp(reading->driver, CSI_DIRECTORY) == 0)
+                put_note(reading->pods, driver_fd, volume);
+        return false;
+}
+
+static bool read_driver(int volumes_fd, const char *driver, const void *argument)
+{
+        const struct reading *reading = argument;
+        const struct reading of_driver = { .pods = reading->pods, .driver = driver };
+
+        if (any(volumes_fd, driver, read_volume, &of_driver))
+                reading->pods->known = false;
+        return false;
+}
+
+static bool read_pod(int pods_fd, const char *pod, const void *argument)
+{
+        const struct reading *reading = argument;
+        char path[PATH_MAX];
+
+        (void)snprintf(path, sizeof path, "%.255s/volumes", pod);
+        if (any(pods_fd, path, read_driver, reading))
+                reading->pods->known = false;
+        return false;
+}
+
+/* Returns whether all of it could be read; else what one asks for is looked for by itself. */
+static bool read_once(struct kubelet_pods *pods, const struct config *config)
+{
+        const struct reading reading = { .pods = pods };
+        char path[PATH_MAX];
+
+        if (pods->volumes != NULL)
+                return pods->known;
+        pods->volumes = json_object();
+        pods->noted = json_object();
+        pods->known = snprintf(path, sizeof path, "%s/pods", config->kubelet_root) < (int)sizeof path;
+        if (pods->known && any(AT_FDCWD, path, read_pod, &reading))
+                pods->known = false;
+        return pods->known;
+}
+
+bool kubelet_pods_had(struct kubelet_pods *pods, const struct config *config, const char *driver, const char *volume)
+{
+        /* any() passes over names that begin so */
+        return pods != NULL && read_once(pods, config) && volume[0] != '.' ? is_put(pods->volumes, driver, volume)
+                                                                           : kubelet_pod_has(config, driver, volume);
+}
+
+bool kubelet_pods_had_staged(struct kubelet_pods *pods, const struct config *config, const char *dir)
+{
+        cleanup_json json_t *note = read_note_of_stage(config, dir);
+        const char *driver = json_string_value(json_object_get(note, "driverName"));
+        const char *handle = json_string_value(json_object_get(note, "volumeHandle"));
+
+        if (note == NULL)
+                return false;
+        return pods != NULL && read_once(pods, config) && driver != NULL && handle != NULL
+                       ? is_put(pods->noted, driver, handle)
+                       : kubelet_pod_has_staged(config, dir);
+}
+
+void kubelet_pods_release(struct kubelet_pods *pods)
+{
+        json_decref(pods->volumes);
+        json_decref(pods->noted);
+        *pods = (struct kubelet_pods){};
 }

@@ -5,6 +5,7 @@
 #ifndef FLEXGRAFT_RECONCILE_KUBELET_H
 #define FLEXGRAFT_RECONCILE_KUBELET_H
 
+#include <jansson.h>
 #include <stdbool.h>
 
 #include "state/config.h"
@@ -32,5 +33,18 @@ bool kubelet_pod_has(const struct config *config, const char *driver, const char
  * handle; also where that cannot be read. False for a dir that is no such stage.
  */
 bool kubelet_pod_has_staged(const struct config *config, const char *dir);
+
+/*
+ * kubelet_pods_had(), kubelet_pods_had_staged() - likewise, when all pods' directories were read: at the first call. So many
+ * questions cost little more than one. Before something is done by an answer of false, ask again with NULL: as they are now.
+ */
+struct kubelet_pods {
+        json_t *volumes; /* a set of DRIVER/VOLUME and /VOLUME; NULL: not read yet. Owned */
+        json_t *noted;   /* likewise of the drivers and handles of CSI; owned */
+        bool known;      /* all could be read */
+};
+bool kubelet_pods_had(struct kubelet_pods *pods, const struct config *config, const char *driver, const char *volume);
+bool kubelet_pods_had_staged(struct kubelet_pods *pods, const struct config *config, const char *dir);
+void kubelet_pods_release(struct kubelet_pods *pods);
 
 #endif

@@ -106,5 +106,7 @@ int reconcile_run(struct reconcile *reconcile, struct error *error)
         r = worker_run(run_round, &round, clock_now_ms() + (int64_t)RUN_SECONDS * 1000, error);
         provision_end();
         free(round.records);
+        kubelet_pods_release(&round.pods);
+        json_decref(round.mounts);
         return r;
 }

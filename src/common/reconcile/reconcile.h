@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/schema.h"
 #include "process/proc.h"
+#include "reconcile/kubelet.h"
 #include "state/config.h"
 #include "state/state_dir.h"
 #include "state/volume_record.h"
@@ -55,7 +56,9 @@ struct reconcile_round {
                 char driver[VOLUME_DRIVER_MAX];
         } * records; /* all that there were at first; owned */
         size_t count;
-        bool frozen; /* a filesystem that a killed call froze could not be thawed */
+        bool frozen;              /* a filesystem that a killed call froze could not be thawed */
+        struct kubelet_pods pods; /* as they were when the first was asked for; released */
+        json_t *mounts;           /* likewise of the node, by their devices (reconcile_idle.c); owned */
 };
 
 /* reconcile_volumes() - every record of the driver, with its device and its mounts. */
