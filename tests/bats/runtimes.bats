@@ -70,6 +70,51 @@ docker_config() {
         printf '{"State": {"Running": true, "Pid": %s}, "ID": "%s", "Name": "/%s"}' "$CONTAINER_PID" "$1" "$2"
 }
 
+@test "by its full id at Podman a container is found without the list of all" {
+        started
+        put "$STORAGE/overlay-containers/containers.json" 'no list'
+        put "$STORAGE/overlay-containers/$ID/userdata/config.json" '{}'
+        put "/run/crun/$ID/status" "$(crun_state)"
+        mount_into "{\"id\": \"$ID\", \"runtime\": \"podman\"}"
+        refuses_container '{"id": "web", "runtime": "podman"}' EBADMSG
+}
+
+# docker_containers FROM TO: containers of Docker's with other names.
+docker_containers() {
+        in_node_view sh -c 'i=$1; while [ "$i" -lt "$2" ]; do
+                        directory=/var/lib/docker/containers/$(printf "%064x" "$i") && mkdir -p "$directory" &&
+                                printf "{\"State\": {\"Running\": true, \"Pid\": 1}, \"Name\": \"/other-%s\"}" "$i" >"$directory/config.v2.json" || exit 1
+                        i=$((i + 1))
+                done' sh "$1" "$2"
+}
+
+# removal_at_docker CONTAINER: sets COST to the system calls of a mount-remove that finds nothing.
+removal_at_docker() {
+        at_syscall "$(program mount-remove)" "{\"container\": $1, \"target\": \"/data\"}"
+        assert_success && assert_field .alreadyRemoved true && COST=$AT_TOTAL
+}
+
+# bats test_tags=text
+@test "by its name at Docker a container costs five system calls for each other one, and by its id none" {
+        local by_name by_id
+        started
+        HELPER_PREFIX=(nsenter --target "$NODE_VIEW" --mount --)
+        put "/var/lib/docker/containers/$ID/config.v2.json" "$(docker_config "$ID" web)"
+        put "/run/docker/runtime-runc/moby/$ID/status" "$(crun_state)"
+        docker_containers 0 10
+        removal_at_docker '{"id": "web", "runtime": "docker"}'
+        by_name=$COST
+        removal_at_docker "{\"id\": \"$ID\", \"runtime\": \"docker\"}"
+        by_id=$COST
+        docker_containers 10 110 # a tmpfs lists what was made last first
+        removal_at_docker "{\"id\": \"$ID\", \"runtime\": \"docker\"}"
+        echo "by id: $by_id system calls with 10 others, $COST with 110"
+        ((COST - by_id < 7))
+        removal_at_docker '{"id": "web", "runtime": "docker"}'
+        echo "by name: $by_name system calls with 10 others, $COST with 110"
+        ((COST - by_name <= 520))
+}
+
 # ---- state directories
 
 # The real runtime, with a state directory of its own.

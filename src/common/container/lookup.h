@@ -43,7 +43,8 @@ int container_lookup_find(const char *id, const struct container_lookup *where, 
 /*
  * container_lookup_pod() - the process of a pod's container, from the labels that a runtime of Kubernetes records. name:
  * the container's; NULL: the only one that runs. kubelet's links in /var/log/containers are an index: its names have
- * pod, container and id; without a link there, all containers' labels are read.
+ * pod, container and id; without a link there, all containers' labels are read:
+ * no runtime has an index of them. The list of the links is read as a whole.
  *
  * Errors: as above.
  */

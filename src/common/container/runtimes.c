@@ -183,6 +183,7 @@ struct name_search {
         const struct runtime_dir *dir;
         const char *space;
         const char *name;
+        const char *text; /* NAME": Docker's names have nothing that JSON would write otherwise */
         char *full;
 };
 
@@ -198,7 +199,8 @@ static int match_docker_name(const char *id, void *argument, struct error *error
         if (strlen(id) != CONTAINER_ID_FULL)
                 return 0;
         (void)snprintf(path, sizeof path, "%s/%s/config.v2.json", search->space, id);
-        if (runtime_dir_json(search->dir, path, JSON_OBJECT, &config, NULL, &ignored) <= 0)
+        if (runtime_dir_contains(search->dir, path, search->text, &ignored) <= 0 ||
+            runtime_dir_json(search->dir, path, JSON_OBJECT, &config, NULL, &ignored) <= 0)
                 return 0;
         has = json_string_value(json_object_get(config, "Name"));
         if (has == NULL || strcmp(has[0] == '/' ? has + 1 : has, search->name) != 0)
@@ -219,17 +221,23 @@ static int find_of_docker(uid_t owner, const char *name_space, const char *id, s
         return r != 0 ? r : read_of_engine(CONTAINERD, owner, find_containerd, name_space, id, ret_process, error);
 }
 
-/* Docker has no index of names: only a name that is no id makes it read them all. */
+/*
+ * A container's name is only in its own file, and Docker has no index of names on the disk: a name, which is no id, costs
+ * five system calls for each container of the node, also for those that do not run, until it is found. An id costs the same
+ * however many there are, and the beginning of one a list of the directory.
+ */
 static int find_docker(const struct runtime_dir *dir, const char *space, const struct runtime_wanted *wanted,
                        char *ret_full, struct container_process *ret_process, struct error *error)
 {
-        struct name_search search = { .dir = dir, .space = space, .name = wanted->id, .full = ret_full };
+        char text[NAME_MAX + 2];
+        struct name_search search = { .dir = dir, .space = space, .name = wanted->id, .text = text, .full = ret_full };
         cleanup_json json_t *config = NULL;
         char remapped[RUNTIME_SPACE_MAX + sizeof "moby-"];
         int64_t written_s = 0;
         char path[PATH_MAX];
         int r = complete_id(dir, space, wanted, ret_full, error);
 
+        (void)snprintf(text, sizeof text, "%s\"", wanted->id);
         if (r == 0 && !wanted->prefix)
                 r = runtime_dir_each(dir, space, match_docker_name, &search, error);
         if (r <= 0)
@@ -251,7 +259,10 @@ static int find_docker(const struct runtime_dir *dir, const char *space, const s
         return 1;
 }
 
-/* containers/storage has one array of ids and names per storage driver. */
+/*
+ * containers/storage has one array of ids and names per storage driver, which is read and parsed as a whole: what that
+ * costs grows with the containers.
+ */
 static int read_storage(const struct runtime_dir *dir, const char *path, const struct runtime_wanted *wanted,
                         char *ret_full, struct error *error)
 {
@@ -277,6 +288,18 @@ static void run_directory(uid_t owner, const char *name, char *ret_path)
                 (void)snprintf(ret_path, PATH_MAX, "/run/user/%u/%s", owner, name);
 }
 
+/* By a full id the container's directory is found, however many there are: Podman makes it with the container. */
+static bool has_directory(const struct runtime_dir *dir, const char *space, const struct runtime_wanted *wanted)
+{
+        char path[PATH_MAX];
+
+        if (wanted->prefix || strlen(wanted->id) != CONTAINER_ID_FULL ||
+            strspn(wanted->id, "0123456789abcdef") != CONTAINER_ID_FULL)
+                return false;
+        (void)snprintf(path, sizeof path, "%s-containers/%s", space, wanted->id);
+        return runtime_dir_has(dir, path);
+}
+
 /* A state directory of Podman is its graph root: the storage of images and containers. */
 static int find_podman(const struct runtime_dir *dir, const char *space, const struct runtime_wanted *wanted,
                        char *ret_full, struct container_process *ret_process, struct error *error)
@@ -290,7 +313,10 @@ static int find_podman(const struct runtime_dir *dir, const char *space, const s
         if ((r = runtime_dir_open(directory, dir->owner, &run, error)) < 0)
                 return r;
         (void)snprintf(path, sizeof path, "%s-containers/containers.json", space);
-        r = read_storage(dir, path, wanted, ret_full, error);
+        if (has_directory(dir, space, wanted))
+                r = text_copy(ret_full, CONTAINER_ID_FULL + 1, wanted->id);
+        else
+                r = read_storage(dir, path, wanted, ret_full, error);
         if (r == 0 && run.fd >= 0) { /* containers of "podman run --rm" since containers/storage 1.42 */
                 (void)snprintf(path, sizeof path, "%s-containers/volatile-containers.json", space);
                 r = read_storage(&run, path, wanted, ret_full, error);

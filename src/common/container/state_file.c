@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -305,6 +306,30 @@ int runtime_dir_text(const struct runtime_dir *dir, const char *path, char *ret_
                 return fail(error, (int)-n, OPERATION_READ_CONTAINER_STATE, name);
         *ret_written_s = st.st_mtim.tv_sec;
         return 1;
+}
+
+int runtime_dir_contains(const struct runtime_dir *dir, const char *path, const char *text, struct error *error)
+{
+        cleanup_close int fd = -EBADF;
+        char name[PATH_MAX];
+        struct stat st = {};
+        size_t size;
+        char *content;
+        ssize_t n;
+        int r = open_file(dir, path, &fd, name, &st, error);
+
+        if (r <= 0)
+                return r;
+        if (st.st_size > (off_t)JSON_FILE_MAX_BYTES)
+                return 1;
+        size = (size_t)st.st_size + 4096; /* it may grow meanwhile */
+        if ((content = malloc(size)) == NULL)
+                return fail(error, ENOMEM, OPERATION_READ_CONTAINER_STATE, name);
+        n = file_read_fd(fd, content, size);
+        r = n < 0 ? fail(error, (int)-n, OPERATION_READ_CONTAINER_STATE, name)
+                  : memmem(content, (size_t)n, text, strlen(text)) != NULL;
+        free(content);
+        return r;
 }
 
 bool runtime_dir_has(const struct runtime_dir *dir, const char *path)

@@ -113,6 +113,12 @@ int runtime_dir_json(const struct runtime_dir *dir, const char *path, json_type 
 int runtime_dir_text(const struct runtime_dir *dir, const char *path, char *ret_text, size_t size,
                      int64_t *ret_written_s, struct error *error);
 
+/*
+ * runtime_dir_contains() - whether a file has this text, which costs a fraction of parsing it. Returns 1; 0: it has not, or
+ * there is no such file; or negative errno, as above. A file that is too large to be parsed may have it.
+ */
+int runtime_dir_contains(const struct runtime_dir *dir, const char *path, const char *text, struct error *error);
+
 /* runtime_dir_name() - the path of a file beneath it, for messages. ret_name holds PATH_MAX bytes. */
 void runtime_dir_name(const struct runtime_dir *dir, const char *path, char *ret_name);
 
