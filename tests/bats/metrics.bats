@@ -5,6 +5,7 @@
 load helpers
 load driver_helpers
 load volume_helpers
+load deploy_helpers
 bats_require_minimum_version 1.5.0
 
 setup() {
@@ -303,6 +304,27 @@ write_metrics() {
         is "$(sed -n 's/^flexgraft_metrics_failed{program="\(.*\)"} 0$/\1/p' <<<"$output" | sort)" \
                 "$(cd "$FLEXGRAFT_BIN" && for name in *-*; do ! "./$name" --help | grep -q 'prometheus' || echo "$name"; done)"
         is "$(stat -c %a "$FILE") $(ls -A "${FILE%/*}")" "644 flexgraft.prom"
+}
+
+@test "what flexgraft-metrics.timer starts writes the file for node_exporter, as the unit stands" {
+        local DEPLOY=$FLEXGRAFT_REPO/deploy sbin=$BATS_TEST_TMPDIR/sbin service started umask directory
+        created '{"name": "one", "size": "1m"}'
+        mkdir "$sbin"
+        cp "$FLEXGRAFT_REPO/scripts/flexgraft-metrics" "$FLEXGRAFT_BIN"/{volume-capacity,volume-list,mount-list} "$sbin"
+        service=$(unit_value flexgraft-metrics.timer Unit)
+        started=$(unit_value "$service" ExecStart) umask=$(unit_value "$service" UMask)
+        directory=$(unit_value "$service" ConditionPathIsDirectory)
+        is "$(unit_value "$service" NoNewPrivileges)" yes
+        private_node_view "$directory"
+        # as systemd starts it: nothing of the caller's, and without more arguments
+        run --separate-stderr in_node_view env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin "FLEXGRAFT_CONFIG=$FLEXGRAFT_CONFIG" "FLEXGRAFT_POOLS=$FLEXGRAFT_POOLS" \
+                setpriv --no-new-privs sh -c "umask $umask; cd /; exec ${started/@sbindir@/$sbin}" </dev/null
+        is "$status $output$stderr" '0 '
+        output=$(in_node_view cat "$directory/flexgraft.prom")
+        well_formed
+        is "$(sample flexgraft_volume_size_bytes 'volume="one",pool="default"')" 1048576
+        is "$(sed -n 's/^flexgraft_metrics_failed{program="\(.*\)"} 0$/\1/p' <<<"$output" | sort | paste -sd' ')" "mount-list volume-capacity volume-list"
+        is "$(in_node_view stat -c %a "$directory/flexgraft.prom") $(in_node_view ls -A "$directory")" "644 flexgraft.prom"
 }
 
 @test "what one program cannot print is left out of the file, which says so" {

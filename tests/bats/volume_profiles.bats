@@ -103,6 +103,27 @@ teardown() {
         assert_no_volume
 }
 
+@test "a type that LVM has not, as mirrored, is refused with the names of those that it has" {
+        echo '{"name": "group", "type": "lvm", "volumeGroup": "flexgraft-no-such-group"}' >"$FLEXGRAFT_POOLS/group.json"
+        local request
+        write_profiles "\"safe\": $(profile_for group '' '"create_parameters": {"type": "mirrored"}' | sed s/flexgraft.loop/flexgraft.lvm/)"
+        for request in '"pool": "group", "parameters": {"type": "mirrored"}' '"profile": "safe", "pool": "group"'; do
+                create "{\"name\": \"data\", \"size\": \"1m\", $request}"
+                refused EINVAL '"type"' 'linear, striped, mirror, raid1, raid5, raid6, raid10 or thin'
+        done
+        assert_no_volume
+}
+
+@test "a pool of persistent memory, in either mode, has no types" {
+        local mode
+        for mode in direct lvm; do
+                printf '{"name": "memory", "type": "pmem", "region": "region0", "mode": "%s"}\n' "$mode" >"$FLEXGRAFT_POOLS/memory.json"
+                create '{"name": "data", "size": "1m", "pool": "memory", "parameters": {"type": "mirrored"}}'
+                refused EINVAL '"type"' "pool of type pmem"
+        done
+        assert_no_volume
+}
+
 @test "a stripe size may have a unit, and must be a power of two" {
         local size
         echo '{"name": "group", "type": "lvm", "volumeGroup": "flexgraft-no-such-group"}' >"$FLEXGRAFT_POOLS/group.json"
