@@ -171,8 +171,7 @@ print(os.pread(fd, 100, 0).decode(), os.fstat(fd).st_nlink)' >"$BATS_TEST_TMPDIR
         local caller=$!
         the_remap_process remap-daemon
         wait_until 10 has_deleted "$REPLY"
-        kill_daemon
-        wait "$TRACER" || :
+        kill_traced_daemon
         wait "$caller"
         is "$(<"$BATS_TEST_TMPDIR/said")" "text 1"
         is "$(ls "$SOURCE_DIR/dir")" named
@@ -344,15 +343,14 @@ sys.exit(done != 1 << 20)' "/$way" "to-$way"
         three_ways ext4
         echo text >"$SOURCE_DIR/one"
         in_container cat /remap/one
-        trace_daemon -e trace=renameat2 -e inject=renameat2:delay_exit=3000000
+        trace_daemon -e trace=renameat2 -e inject=renameat2:delay_exit=60000000
         "${ENTER[@]}" /usr/bin/python3 -c '
 import ctypes, os, sys
 libc = ctypes.CDLL(None, use_errno=True)
 sys.exit(libc.renameat2(-100, b"/remap/one", -100, b"/remap/two", 4) and ctypes.get_errno())' 3>&- &
         local caller=$!
         wait_until 10 test -e "$SOURCE_DIR/two"
-        kill_daemon
-        wait "$TRACER" || :
+        kill_traced_daemon
         wait "$caller"
         is "$(cat "$SOURCE_DIR/two")" text
         is "$(stat -c '%F %t:%T %u' "$SOURCE_DIR/one")" "character special file 0:0 0"

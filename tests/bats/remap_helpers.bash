@@ -167,6 +167,17 @@ kill_daemon() {
         remap_pids+=("$REPLY")
 }
 
+# kill_traced_daemon: one that strace, TRACER, holds in a call: it ends with strace, not when the delay is over.
+kill_traced_daemon() {
+        the_remap_process remap-daemon || return 1
+        local old=$REPLY
+        kill -KILL "$old"
+        kill -KILL "$TRACER"
+        wait "$TRACER" || :
+        wait_until 10 there_is_another remap-daemon "$old" || return 1
+        remap_pids+=("$REPLY")
+}
+
 kill_keeper() {
         the_remap_process remap-keeper || return 1
         local old=$REPLY

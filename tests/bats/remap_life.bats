@@ -274,12 +274,11 @@ print("ready")
 sys.stdin.readline()
 ends[1].close()
 sys.stdin.readline()' /ext4/file
-        trace_daemon -e trace=write -e inject=write:delay_exit=3000000
+        trace_daemon -e trace=write -e inject=write:delay_exit=60000000
         tell close
         the_remap_process remap-daemon
         wait_until 10 is_in_write "$REPLY"
-        kill_daemon
-        wait "$TRACER" || :
+        kill_traced_daemon
         for kind in "${LOCKS[@]}"; do
                 wait_until 10 is_free_on_the_node "$kind" "$file"
         done
@@ -290,7 +289,6 @@ sys.stdin.readline()' /ext4/file
         is "$(in_container /bin/fs-calls try flock /ext4/other)" free # it serves on
 }
 
-# bats test_tags=deep
 @test "a daemon that is killed when a program was just released that a write under way had changed leaves it no set-id bits" {
         only_remap
         local dir=$BATS_TEST_TMPDIR/tmpfs
@@ -314,11 +312,10 @@ sys.stdin.readline()
 os.write(write_end, b"\x7fELF")
 thread.join()
 sys.stdin.readline()'
-        trace_daemon -e trace=read,write -e inject=write:delay_exit=20000000
+        trace_daemon -e trace=read,write -e inject=write:delay_exit=60000000
         tell write
         wait_until 10 has_answered_a_release "$BATS_TEST_TMPDIR/trace"
-        kill_daemon
-        wait "$TRACER" || :
+        kill_traced_daemon
         is "$(stat -c %a "$dir/merged/program")" 777
         wait_until 10 has_ids 1000 /data/program
         umount -l "$dir/merged"
@@ -339,10 +336,9 @@ has_ids() {
         "$FLEXGRAFT_TOOLS/server-fuse" "$BATS_TEST_TMPDIR/tmpfs" "$BATS_TEST_TMPDIR/behind" 3>&-
         remap_container
         remap_mount "$BATS_TEST_TMPDIR/behind" /data
-        trace_daemon -e trace=writev -e inject=writev:delay_exit=3000000:when=2+
+        trace_daemon -e trace=writev -e inject=writev:delay_exit=60000000:when=2+
         talk /bin/fs-calls lock posix /data/file # the first writev(2) has the kernel drop its pages
-        kill_daemon
-        wait "$TRACER" || :
+        kill_traced_daemon
         # what the next daemon repeated is done when it has granted another
         is "$(in_container /bin/fs-calls try posix /data/other)" free
         is "$("$FLEXGRAFT_TOOLS/fs-calls" try posix "$file")" held "on the node"
@@ -383,11 +379,10 @@ has_ended() {
 
 # killed_after CALL COMMAND...: user 1000 runs the command, and the daemon is killed when it has made that system call for it, which SEEN tells.
 killed_after() {
-        trace_daemon -e "trace=$1" -e "inject=$1:delay_exit=3000000"
+        trace_daemon -e "trace=$1" -e "inject=$1:delay_exit=60000000"
         background as_user 1000 "${@:2}"
         wait_until 10 "${SEEN[@]}"
-        kill_daemon
-        wait "$TRACER" || :
+        kill_traced_daemon
         wait "$BACKGROUND_PID"
 }
 

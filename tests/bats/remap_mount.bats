@@ -180,7 +180,6 @@ os.fchmod(os.open("/data/file", os.O_RDONLY), 0o600)'
         is "$(stat -c %u:%g:%a "$BATS_TEST_TMPDIR/tmpfs/file")" 1002:1002:600
 }
 
-# bats test_tags=deep
 @test "who is given a file by the node changes its mode, by its name, also when the daemon was killed when that was just released" {
         local daemon trace=$BATS_TEST_TMPDIR/trace
         make_source tmpfs
@@ -193,13 +192,14 @@ sys.stdin.readline()
 os.close(fd)
 sys.stdin.readline()'
         daemon=$(pgrep -P "$KEEPER")
-        strace -f -p "$daemon" -e trace=read,write -e inject=write:delay_exit=20000000 -o "$trace" 2>"$trace.log" 3>&- &
+        strace -f -p "$daemon" -e trace=read,write -e inject=write:delay_exit=60000000 -o "$trace" 2>"$trace.log" 3>&- &
         TRACER=$!
         bed_pids+=("$TRACER")
         wait_until 10 grep -qs attached "$trace.log"
         tell close
         wait_until 10 has_answered_a_release "$trace"
         kill -KILL "$daemon"
+        kill -KILL "$TRACER" # the daemon ends with it, not when the delay is over
         wait "$TRACER" || :
         chown 1001:1001 "$BATS_TEST_TMPDIR/tmpfs/file"
         in_container /usr/bin/setpriv --reuid 1001 --regid 1001 --clear-groups /usr/bin/python3 -c 'import os; os.chmod("/data/file", 0o640)'
