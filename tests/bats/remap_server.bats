@@ -276,7 +276,7 @@ END
 @test "file operations of a user give what they give over the server itself" {
         local name
         two_containers "$BEHIND"
-        for name in rename errors readdir io; do
+        for name in rename errors listing io; do
                 mkdir -m 0777 "$SOURCE_DIR/$name"
                 run as 1000 "$name" "/data/$name"
                 [[ $status == 0 || $status == 77 ]] || { echo "$name: $status $output"; return 1; }

@@ -6,8 +6,8 @@
  *
  * Checks, each in a directory of its own that is empty and belongs to the caller, who is root (of a user namespace):
  * links, rename, unlink, errors, xattr, fallocate, copy, seek, readdir, mmap, direct, append, open, tmpfile, statfs,
- * times, truncate, special, inodes, rights, setid, io. Each says what is wrong and exits with 1; 77: the filesystem
- * cannot.
+ * times, truncate, special, inodes, rights, setid, io; listing, a readdir that is brief. Each says what is wrong and
+ * exits with 1; 77: the filesystem cannot.
  *
  * Pieces for what takes more than one process (see usage()).
  */
@@ -44,7 +44,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { UNSUPPORTED = 77, USAGE = 125, FAILURES_MAX = 30 };
+enum { UNSUPPORTED = 77, USAGE = 125, FAILURES_MAX = 30, ENTRIES_MAX = 5000 };
 
 static int failures;
 
@@ -646,15 +646,14 @@ static int by_name(const void *a, const void *b)
         return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static void check_readdir(void)
+static void check_directory(int wanted)
 {
-        enum { COUNT = 5000 };
-        static long places[COUNT + 2];
-        static char *names[COUNT + 2], *again[COUNT + 2];
+        static long places[ENTRIES_MAX + 2];
+        static char *names[ENTRIES_MAX + 2], *again[ENTRIES_MAX + 2];
         char name[64];
         int count = 0;
 
-        for (int i = 0; i < COUNT; i++) {
+        for (int i = 0; i < wanted; i++) {
                 snprintf(name, sizeof(name), "a-name-of-some-length-%d", i);
                 if (i % 100 == 0) {
                         OK(mkdir(name, 0755));
@@ -670,7 +669,7 @@ static void check_readdir(void)
         for (;;) {
                 long place = telldir(dir);
                 struct dirent *entry = readdir(dir);
-                if (!entry || count == COUNT + 2)
+                if (!entry || count == wanted + 2)
                         break;
                 places[count] = place;
                 names[count++] = strdup(entry->d_name);
@@ -680,7 +679,7 @@ static void check_readdir(void)
                         IS(entry->d_type, IFTODT(st.st_mode));
                 }
         }
-        IS(count, COUNT + 2);
+        IS(count, wanted + 2);
         for (int i = count - 1; i > 0; i = i * 2 / 3 - 1) {
                 seekdir(dir, places[i]);
                 struct dirent *entry = readdir(dir);
@@ -692,7 +691,7 @@ static void check_readdir(void)
         int second = 0;
         for (struct dirent *entry; (entry = readdir(dir));) {
                 seen |= strcmp(entry->d_name, "zz-new") == 0;
-                if (second < COUNT + 2 && strcmp(entry->d_name, "zz-new") != 0)
+                if (second < wanted + 2 && strcmp(entry->d_name, "zz-new") != 0)
                         again[second++] = strdup(entry->d_name);
         }
         TRUE(seen);
@@ -711,6 +710,17 @@ static void check_readdir(void)
                         OK(rmdir(entry->d_name));
         closedir(dir);
         IS(entries("."), 0);
+}
+
+static void check_readdir(void)
+{
+        check_directory(ENTRIES_MAX);
+}
+
+/* for where each call takes long */
+static void check_listing(void)
+{
+        check_directory(1000);
 }
 
 static void check_mmap(void)
@@ -1389,7 +1399,7 @@ static const struct {
         { "open", check_open },     { "tmpfile", check_tmpfile },   { "statfs", check_statfs },
         { "times", check_times },   { "truncate", check_truncate }, { "special", check_special },
         { "inodes", check_inodes }, { "rights", check_rights },     { "setid", check_setid },
-        { "io", check_io },
+        { "io", check_io },         { "listing", check_listing },
 };
 
 /* ---- pieces */
