@@ -128,6 +128,16 @@ END_OF_FILE
         [[ $output == *"skipped 1: no reason"* ]] || { show_last; false; }
 }
 
+@test "tests run the programs of Debian, whatever the caller has under their names" {
+        mkdir "$BATS_TEST_TMPDIR/shims"
+        ln -s /bin/false "$BATS_TEST_TMPDIR/shims/python3"
+        test_file which <<'END_OF_FILE'
+test "python3 is Debian's" { is "$(type -P python3)" /usr/bin/python3; }
+END_OF_FILE
+        PATH=$BATS_TEST_TMPDIR/shims:$PATH run_tests check
+        is "$(tail -n 1 <<<"$output")" "1 passed, 0 failed, 0 skipped"
+}
+
 # sometimes COUNT: a file with that many tests that pass only when they are tried again, one that never does, and one that always does.
 sometimes() {
         local i
