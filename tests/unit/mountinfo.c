@@ -68,6 +68,18 @@ static void blanks_and_backslashes_are_unescaped(void **state)
         assert_string_equal(table.source, "a source");
 }
 
+/* What a FUSE server is called stands behind the dot. */
+static void a_type_is_unescaped(void **state)
+{
+        cleanup_mount_table struct mountinfo table;
+
+        (void)state;
+        begin("1 2 0:1 / /a rw - fuse.a\\040b\\134c source rw\n", &table);
+        assert_true(mountinfo_next(&table));
+        assert_string_equal(table.type, "fuse.a b\\c");
+        assert_string_equal(table.source, "source");
+}
+
 static void a_name_with_a_dash_in_it_does_not_end_the_optional_fields(void **state)
 {
         cleanup_mount_table struct mountinfo table;
@@ -166,10 +178,10 @@ static void libmount_sees_the_same_in_odd_tables(void **state)
         file = fopen(path, "we");
         assert_non_null(file);
         for (unsigned i = 0; i < COUNT * COUNT; i++)
-                assert_true(fprintf(file, "%u 1 0:%u / /m%s%s rw,relatime%s - type%u s%s%s rw,x=%s\n", i + 10,
+                assert_true(fprintf(file, "%u 1 0:%u / /m%s%s rw,relatime%s - type%u%s s%s%s rw,x=%s\n", i + 10,
                                     i % 255 + 1, pieces[i % COUNT], pieces[i / COUNT],
-                                    i % 2 != 0 ? " shared:3 master:4" : "", i, pieces[i / COUNT], pieces[i % COUNT],
-                                    i % 3 != 0 ? "1" : "a:b") > 0);
+                                    i % 2 != 0 ? " shared:3 master:4" : "", i, pieces[i / COUNT], pieces[i / COUNT],
+                                    pieces[i % COUNT], i % 3 != 0 ? "1" : "a:b") > 0);
         assert_int_equal(fclose(file), 0);
         assert_int_equal(compare(dir), COUNT * COUNT);
 }
@@ -179,6 +191,7 @@ int main(void)
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(lines_give_id_device_mount_point_and_source),
                 cmocka_unit_test(blanks_and_backslashes_are_unescaped),
+                cmocka_unit_test(a_type_is_unescaped),
                 cmocka_unit_test(a_name_with_a_dash_in_it_does_not_end_the_optional_fields),
                 cmocka_unit_test(a_line_that_is_cut_ends_the_table),
                 cmocka_unit_test(a_backslash_without_three_octal_digits_is_kept),

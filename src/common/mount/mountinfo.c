@@ -64,6 +64,7 @@ static void read_type_source_options(struct mountinfo *table, char *rest)
         if (options != NULL)
                 table->options = options + 1;
         unescape(source);
+        unescape(type + 3);
         table->type = type + 3;
         table->source = source;
 }
