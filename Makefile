@@ -292,7 +292,7 @@ $(BUILD)/unit/remap: tests/unit/remap.c tests/unit/unit.h $(BUILD)/remap/operati
 
 $(BUILD)/target/%: tests/fuzz/%.c tests/fuzz/fuzz.h tests/unit/name_server.h $(BUILD)/libcommon.a
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $< $(BUILD)/libcommon.a $(LIBS)
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(LDFLAGS_ALL) -o $@ $< $(BUILD)/libcommon.a $(LIBS) -lmount
 
 # csi-driver without its main() and its services, which need programs.
 CSI_PARTS := calls codes connection launcher loop memory message outcome run stream timeout
