@@ -430,6 +430,18 @@ END_OF_FILE
         [[ $output == *"no number under guest for elsewhere"* && $output == *"kernel_too, and not kernel: asks nobody" ]] || { show_last; false; }
 }
 
+@test "the set sanitize runs no sweep, and the other tests of its file" {
+        test_file mixed <<'END_OF_FILE'
+test "passes" { [[ $FLEXGRAFT_BIN == */bin/sanitize ]]; }
+# bats test_tags=sweep
+test "a sweep" { false; }
+END_OF_FILE
+        sed -i 's/^mixed .*/mixed 1 1 - - -/' "$BATS_TEST_TMPDIR/tests/budgets"
+        run_tests sanitize
+        is "$status" 0 "exit status" || { show_last; false; }
+        is "$(tail -n 1 <<<"$output")" "1 passed, 0 failed, 0 skipped"
+}
+
 # bats test_tags=deep
 @test "--record-points writes what a sweep has tried with a stride" {
         sweeps_at 1
