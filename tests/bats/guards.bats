@@ -119,6 +119,7 @@ reads_standard_input() {
 }
 
 @test "no helper can map memory to execute, or make a process in new namespaces" {
+        without_sanitizers "map memory to execute"
         local program
         for program in mount-bind mount-nfs mount-batch mount-list mount-remove; do
                 killed_in "$program" mmap 0 4096 5 34 -1 0

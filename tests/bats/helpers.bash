@@ -920,3 +920,8 @@ needs() {
                 [[ -x $FLEXGRAFT_BIN/$name ]] || skip "$name is not built"
         done
 }
+
+# without_sanitizers WHY: skips where the programs are built with the sanitizers, with which no such test can hold; the others of its file run.
+without_sanitizers() {
+        [[ $FLEXGRAFT_BIN != */sanitize ]] || skip "the sanitizers $1"
+}

@@ -439,7 +439,7 @@ refused_while_used() {
 }
 
 @test "a GPT that says it has millions of entries takes no memory and mounts nothing" {
-        [[ $FLEXGRAFT_BIN != */sanitize ]] || skip "the sanitizers need more memory than the limit"
+        without_sanitizers "need more memory than the limit"
         make_disk many
         start_container plain
         refused ENOENT '"partition": 1'
@@ -514,7 +514,7 @@ calls_of() {
 
 @test "what a call costs does not grow with the loop devices of the node" {
         local i before shared
-        [[ $FLEXGRAFT_BIN != */sanitize ]] || skip "the sanitizers make calls of their own"
+        without_sanitizers "make calls of their own"
         make_image ext4
         start_container plain
         holds "from the image" # which makes the state directory

@@ -67,7 +67,7 @@ teardown() {
 
 @test "the two processes of an unused remap mount have 256 KiB of their own" {
         only_remap
-        [[ $FLEXGRAFT_BIN != */sanitize ]] || skip "the sanitizers need more memory"
+        without_sanitizers "need more memory"
         local process kib sum=0
         make_source tmpfs
         remap_container

@@ -411,7 +411,7 @@ has_at_most() {
 }
 
 @test "the memory that large reads and writes needed is given back when there are no more of them" {
-        [[ $FLEXGRAFT_BIN != */sanitize ]] || skip "the sanitizers need more memory"
+        without_sanitizers "need more memory"
         local daemon
         two_containers "$BEHIND"
         daemon=$(pgrep -P "$KEEPER" -x remap-daemon)
