@@ -59,16 +59,19 @@ schemas_and_parsers_agree() {
         python3 "$FLEXGRAFT_REPO/tests/tools/check-schema.py" "$FLEXGRAFT_BIN" "$@"
 }
 
+# bats test_tags=deep
 @test "a schema of a mount helper is one of draft 2020-12, and its parser agrees with it about every key" {
         # shellcheck disable=SC2046
         schemas_and_parsers_agree $(with_request | grep '^mount-')
 }
 
+# bats test_tags=deep
 @test "a schema of another program is one of draft 2020-12, and its parser agrees with it about every key" {
         # shellcheck disable=SC2046
         schemas_and_parsers_agree $(with_request | grep -v '^mount-')
 }
 
+# bats test_tags=deep
 @test "the schema of the driver's options is one of draft 2020-12, and its parser agrees with it about every option" {
         schemas_and_parsers_agree verbs/isattached verbs/attach verbs/mount # attach would, isattached only looks
 }

@@ -38,6 +38,7 @@ refused() {
         is "$stderr" "layers: $1"
 }
 
+# bats test_tags=deep
 @test "a tree that keeps the rules is told nothing" {
         file common/inject/plan.c '#include "inject/plan.h"
 #include "base/fd.h"
@@ -46,38 +47,45 @@ refused() {
         is "$status:$output$stderr" "0:"
 }
 
+# bats test_tags=deep
 @test "a folder that includes one above it is told" {
         file common/mount/nfs.c '#include "inject/plan.h"'
         refused "src/common/mount/nfs.c includes common/inject/plan.h, and common/mount may include: common/mount base process container network"
 }
 
+# bats test_tags=deep
 @test "a folder within another that includes it is told" {
         mkdir "$TREE/src/common/inject/request"
         file common/inject/request/request.h '#include "inject/plan.h"'
         refused "src/common/inject/request/request.h includes common/inject/plan.h, and common/inject/request may include: common/inject/request base container mount block state"
 }
 
+# bats test_tags=deep
 @test "an include of ours in angle brackets is told" {
         file common/base/fd.c '#include <inject/plan.h>'
         refused "src/common/base/fd.c: ours is in quotes: #include <inject/plan.h>"
 }
 
+# bats test_tags=deep
 @test "a program that includes the privileges of another is told" {
         file mount-helpers/mount-bind.c '#include "privileges/mount-batch.h"'
         refused "src/mount-helpers/mount-bind.c includes privileges/mount-batch.h, the privileges of another program"
 }
 
+# bats test_tags=deep
 @test "a module that includes the privileges of another process is told" {
         file common/mount/nfs.c '#include "privileges/parser.h"'
         refused "src/common/mount/nfs.c includes privileges/parser.h, the privileges of another program"
 }
 
+# bats test_tags=deep
 @test "a module that starts a process includes the privileges of that process" {
         file common/process/sealed_child.c '#include "privileges/parser.h"'
         layers
         is "$status:$output$stderr" "0:"
 }
 
+# bats test_tags=deep
 @test "a folder may include each folder of its row, and does" {
         local folder allowed other unused=''
         while IFS='=' read -r folder allowed; do
@@ -97,6 +105,7 @@ refused() {
         done
 }
 
+# bats test_tags=deep
 @test "a call outside its place is told, in whatever folder or header, and by number" {
         file remap/work.c 'int work(void) { return setns(3, 0); }'
         layers
@@ -107,6 +116,7 @@ refused() {
         [[ $status == 1 && $stderr == *"layers: base/fd: calls of setns|unshare belong into: process/namespace "* ]]
 }
 
+# bats test_tags=deep
 @test "files that include each other are told" {
         file common/inject/plan.h '#include "inject/order.h"'
         file common/inject/order.h '#include "inject/plan.h"'
@@ -148,6 +158,7 @@ kinds() {
 '
 }
 
+# bats test_tags=deep
 @test "a row of a kind that is named outside its files is told" {
         kinds
         file common/volume/kind_loop.c 'int own(void) { return kind_loop.runs; }'
@@ -166,6 +177,7 @@ kinds() {
         refused 'csi/share.c: compares with "loop": make what is asked a field of the row'
 }
 
+# bats test_tags=deep
 @test "an option that not all kinds have is told where it is asked for outside their files" {
         kinds
         file common/volume/kind_loop.c 'int own(void) { return volume_request_flag(request, "preallocate", &set, error); }'

@@ -205,6 +205,7 @@ check_foreign_numbers() {
         check_privileges mount-block
 }
 
+# bats test_tags=deep
 @test "mount-block is killed for a call it does not need" {
         check_forbidden mount-block
         check_foreign_numbers mount-block
@@ -241,6 +242,7 @@ check_foreign_numbers() {
         check_privileges mount-tmpfs
 }
 
+# bats test_tags=deep
 @test "mount-tmpfs is killed for a call it does not need" {
         check_forbidden mount-tmpfs
         check_foreign_numbers mount-tmpfs
@@ -250,6 +252,7 @@ check_foreign_numbers() {
         check_privileges mount-overlay
 }
 
+# bats test_tags=deep
 @test "mount-overlay is killed for a call it does not need" {
         check_forbidden mount-overlay
         check_foreign_numbers mount-overlay
@@ -268,6 +271,7 @@ check_foreign_numbers() {
         check_privileges mount-batch
 }
 
+# bats test_tags=deep
 @test "mount-batch is killed for a call it does not need" {
         check_forbidden mount-batch
         check_foreign_numbers mount-batch
@@ -277,6 +281,7 @@ check_foreign_numbers() {
         check_privileges mount-hook
 }
 
+# bats test_tags=deep
 @test "mount-hook is killed for a call it does not need" {
         check_forbidden mount-hook
         check_foreign_numbers mount-hook
@@ -290,6 +295,7 @@ check_foreign_numbers() {
         check_privileges remap-mount
 }
 
+# bats test_tags=deep
 @test "remap-mount is killed for a call it does not need" {
         check_forbidden remap-mount
         check_foreign_numbers remap-mount
@@ -313,6 +319,7 @@ check_foreign_numbers() {
         check_privileges mount-list
 }
 
+# bats test_tags=deep
 @test "mount-list is killed for a call it does not need" {
         check_forbidden mount-list
         check_foreign_numbers mount-list
@@ -446,6 +453,7 @@ blocked_on_stdout() {
         [[ $(cat "/proc/$1/syscall" 2>/dev/null) == "1 0x1 "* ]]
 }
 
+# bats test_tags=deep
 @test "each verb of the driver is killed for a call that it does not need" {
         local verb call dir=$BATS_TEST_TMPDIR/global
         local -a arguments
@@ -479,6 +487,7 @@ blocked_on_stdout() {
         exec 8>&-
 }
 
+# bats test_tags=deep
 @test "volume-create is killed for a call it does not need" {
         check_forbidden volume-create
         check_foreign_numbers volume-create
