@@ -408,11 +408,12 @@ forgotten() {
 
 # round_with N: sets COST to the system calls of a volume-reconcile that finds nothing to do, where N pods have a volume each.
 round_with() {
-        local i
+        local i dirs=()
         rm -rf "$KUBELET/pods"
         for ((i = 0; i < $1; i++)); do
-                mkdir -p "$(pod_dir "other-$i" "pod-$i")"
+                dirs+=("$KUBELET/pods/pod-$i/volumes/$DRIVER_NAME/other-$i")
         done
+        mkdir -p "${dirs[@]}"
         finds_nothing_to_do || return 1
         at_syscall "$(program volume-reconcile)" '{}'
         is "$output" "$NOTHING_TO_DO" || return 1
@@ -425,16 +426,16 @@ round_with() {
         watch_kubelet 600
         start_kubelet
         forgotten data
-        round_with 10
+        round_with 5
         few=$COST
-        round_with 110
+        round_with 45
         many=$COST
         forgotten more
-        round_with 10
+        round_with 5
         few=$((COST - few))
-        round_with 110
+        round_with 45
         many=$((COST - many))
-        echo "it costs $few system calls with 10 pods, $many with 110"
+        echo "it costs $few system calls with 5 pods, $many with 45"
         ((many - few < 50))
         rm -r "$KUBELET/pods"
         take_down data
