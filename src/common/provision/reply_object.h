@@ -50,9 +50,9 @@ struct provision_done {
         bool existed;
         const char *restored; /* a snapshot; NULL: one was taken */
         const char *name;
-        const char *pool;           /* of a volume that was deleted; NULL: there was none */
-        const char *reclaim_policy; /* likewise */
-        json_t *mounted;            /* NULL: none was asked for */
+        const char *pool;                /* of a volume that was deleted; NULL: there was none */
+        const char *reclaim_policy;      /* likewise */
+        json_t *mounted;                 /* NULL: none was asked for */
         const struct profiles *profiles; /* not given away; NULL: none were used */
 };
 
