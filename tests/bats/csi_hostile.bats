@@ -30,9 +30,15 @@ teardown() {
 
 # bounded [MEMORY]: the driver lives, has not taken much, and answers.
 bounded() {
-        at_most "$(peak_memory)" "${1:-$MEMORY_KB}" "resident memory in KiB"
-        at_most "$(processor_ms)" "$TIME_MS" "processor time in ms"
+        takes_at_most "${1:-$MEMORY_KB}"
         still_answers
+}
+
+# takes_at_most MEMORY: with the sanitizers, which keep what was freed and look at each access, what the driver takes says nothing.
+takes_at_most() {
+        [[ $FLEXGRAFT_BIN != */sanitize ]] || return 0
+        at_most "$(peak_memory)" "$1" "resident memory in KiB"
+        at_most "$(processor_ms)" "$TIME_MS" "processor time in ms"
 }
 
 @test "bytes that are no HTTP/2 end their connection" {
@@ -234,7 +240,7 @@ print(int((time.process_time() - begin) * 1000))'
                 >"$CORE/volume-list.reply"
         raw slow /csi.v1.Controller/ListVolumes
         is "$output" closed
-        at_most "$(peak_memory)" 131072 "resident memory in KiB"
+        takes_at_most 131072
         still_answers
 }
 
