@@ -357,20 +357,20 @@ int threads_serve(void)
         int r = 0;
 
         (void)pthread_rwlock_rdlock(&threads.at_work);
-        if (!shared->network)
-                r = pthread_create(&thread, NULL, watch_listener, NULL);
-        if (r == 0 && shared->served)
+        if (shared->served)
                 session_greet();
-        if (r == 0 && shared->begun) /* else there is nothing, and looking would take memory for all the buffers */
+        if (shared->begun) /* else there is nothing, and looking would take memory for all the buffers */
                 replay();
         (void)pthread_rwlock_unlock(&threads.at_work);
-        if (r != 0)
-                return -r;
         (void)pthread_mutex_lock(&threads.mutex);
         wait_for_replays();
         (void)pthread_mutex_unlock(&threads.mutex);
         shared->begun = true;
         (void)pthread_rwlock_rdlock(&threads.at_work);
+        if (!shared->network) /* not before: it would have a slot that holds a request of the last daemon read the next */
+                r = pthread_create(&thread, NULL, watch_listener, NULL);
+        if (r != 0)
+                return -r;
         (void)pthread_mutex_lock(&threads.mutex);
         session_is_ready();
         start_listener();

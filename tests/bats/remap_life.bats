@@ -219,10 +219,11 @@ is_in_fcntl() {
         [[ $(cut -d' ' -f1,3 "/proc/$1/syscall" 2>/dev/null) == "72 $2" ]]
 }
 
-# trace_keeper OPTION...: strace follows it, and each daemon that it starts from now on, until trace_ends.
+# trace_keeper OPTION...: strace follows it, and each daemon that it starts from now on, until trace_ends; its lines are in KEEPER_TRACE.
 trace_keeper() {
         the_remap_process remap-keeper
-        strace -f -p "$REPLY" "$@" -o /dev/null 2>"$BATS_TEST_TMPDIR/strace" 3>&- &
+        KEEPER_TRACE=$BATS_TEST_TMPDIR/keeper.trace
+        strace -f -p "$REPLY" "$@" -o "$KEEPER_TRACE" 2>"$BATS_TEST_TMPDIR/strace" 3>&- &
         TRACER=$!
         bed_pids+=("$TRACER")
         wait_until 10 grep -qs attached "$BATS_TEST_TMPDIR/strace"
@@ -394,6 +395,26 @@ killed_after() {
         killed_after openat /usr/bin/python3 -c 'import os
 os.write(os.open("/ext4/file", os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o444), b"text")'
         is "$(stat -c %u:%a:%s "$BATS_TEST_TMPDIR/ext4/file")" 1000:444:4
+}
+
+@test "a request that a killed daemon left is repeated by one thread, also where the next daemon comes to it late and others wait" {
+        only_remap
+        local tracer maker
+        remap_bed ext4
+        install -d -m 0777 "$BATS_TEST_TMPDIR/ext4/dir" # not that of the others, who would wait for the kernel's lock on it
+        trace_daemon -e trace=mkdirat -e inject=mkdirat:delay_exit=60000000
+        tracer=$TRACER
+        background as_user 1000 mkdir /ext4/dir/new
+        maker=$BACKGROUND_PID
+        wait_until 10 test -d "$BATS_TEST_TMPDIR/ext4/dir/new"
+        background in_container sh -c 'for i in 1 2 3 4; do until [ -e /ext4/stop ]; do : >/ext4/other; done & done; wait'
+        trace_keeper -e trace=clone,mkdirat -e inject=clone:delay_exit=300000 -e inject=mkdirat:delay_enter=1000000
+        TRACER=$tracer kill_traced_daemon
+        wait "$maker"
+        touch "$BATS_TEST_TMPDIR/ext4/stop"
+        wait "$BACKGROUND_PID"
+        trace_ends
+        is "$(grep -c 'mkdirat(.*"new"' "$KEEPER_TRACE")" 1 "calls of the next daemon"
 }
 
 # is_in FILE TEXT
