@@ -17,10 +17,13 @@ bool alive_mount_is_over(void);
 bool alive_container_is_ending(void);
 
 /*
- * alive_daemon_is_stuck() - whether the daemon was killed, but one of its threads waits in the kernel for an answer that
- * only the next daemon gives: for a page that is being read. Its first thread, which only waits for others, has ended
- * then.
+ * alive_daemon_is_stuck() - whether the daemon was killed, or has left, but one of its threads waits in the kernel for an
+ * answer that only the next daemon gives: for a page that is being read. Its first thread, which only waits for others, has
+ * ended then, and each of the others waits so, or has ended, too. That the first has ended is not enough: the others may
+ * not have come to their ends, and would read and answer requests beside the next daemon, in the memory that is its, too.
+ *
+ * looks: how often in a row it was found so, 0 at first; it is asked again after a pause, and stuck after several.
  */
-bool alive_daemon_is_stuck(void);
+bool alive_daemon_is_stuck(int *looks);
 
 #endif

@@ -139,9 +139,10 @@ static bool daemon_ends_within(int ms)
 {
         struct pollfd daemon = { .fd = hand_over->daemon_pidfd, .events = POLLIN };
         const int64_t until = clock_now_ms() + ms;
+        int looks = 0;
 
         while (poll(&daemon, 1, LOOK_MS) <= 0)
-                if (alive_daemon_is_stuck())
+                if (alive_daemon_is_stuck(&looks))
                         return true;
                 else if (clock_now_ms() > until)
                         return false;
