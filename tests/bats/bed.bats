@@ -388,7 +388,7 @@ waits_for_fuse() {
         is "$(in_container peek-at "$BATS_ROOT_PID")" ""
         find_sleep() {
                 inside=$(processes_in_mount_namespace "$CONTAINER_PID" | grep -vx "$CONTAINER_PID" | head -1)
-                [[ -n $inside && $(tr '\0' ' ' <"/proc/$inside/cmdline") == *sleep* && $(tr '\0' ' ' <"/proc/$inside/cmdline") != *nsenter* ]]
+                [[ -n $inside && $(tr '\0' ' ' <"/proc/$inside/cmdline") == *sleep* && $(tr '\0' ' ' <"/proc/$inside/cmdline") != */enter* ]]
         }
         wait_until 5 find_sleep
         seen=$(in_container peek-at "$inside")
@@ -417,4 +417,68 @@ waits_for_fuse() {
         "$FLEXGRAFT_TOOLS/remove-loops" "$reserved"
         ((${device#/dev/loop} < 4096))
         is "$(losetup --noheadings --output BACK-FILE "$device")" "$file"
+}
+
+@test "a process of a program under test that is still there is noticed" {
+        stopped_at close "$FLEXGRAFT_BIN/mount-list" '{}'
+        run assert_no_helper_processes
+        [[ $status == 1 && $output == "processes are left: "* ]]
+        resumed
+        assert_no_helper_processes
+}
+
+@test "records are named without what is none, in order" {
+        mkdir -p "$STATE_DIR"/{mounts,uses/a,pool-sums}
+        touch "$STATE_DIR"/{.lock,.call-counts.1,mounts/.lock,mounts/b.json,mounts/.c.tmp,uses/a/one,uses/a/.other,pool-sums/d}
+        ln -s mounts "$STATE_DIR/link"
+        is "$(records)" $'link\nmounts/.c.tmp\nmounts/b.json'
+        is "$(index_entries)" a/one
+        run assert_no_records
+        [[ $status == 1 && $output == "records or other files are left: "*" mounts/b.json a/one"* ]]
+        rm -r "$STATE_DIR"/{link,mounts,uses}
+        assert_no_records
+}
+
+@test "enter has the exit status of its command, or dies of its signal, as whom it is told to be" {
+        local kind status letters
+        for kind in plain plain-nouserns plain-hostpid; do
+                start_container "$kind"
+                status=0
+                in_container sh -c 'exit 7' || status=$?
+                is "$status" 7
+                status=0
+                in_container sh -c 'kill -TERM $$' || status=$?
+                is "$status" $((128 + 15))
+                is "$(as_user 1000 id -u):$(as_user 1000 id -g):$(as_user 1000 id -G)" 1000:1000:1000
+                is "$(in_container env | sort)" PATH=/bin:/sbin:/usr/bin:/usr/sbin
+        done
+        status=0
+        in_container /nowhere 2>/dev/null || status=$?
+        is "$status" 127
+}
+
+@test "as-kubelet reads until all have closed the pipe, and ends what takes too long" {
+        local file=$BATS_TEST_TMPDIR/reply
+        run "$FLEXGRAFT_TOOLS/as-kubelet" 60 "$file" sh -c '(sleep 0.3; echo late) & echo early >&2; exit 3'
+        is "$status:$output:$(<"$file")" $'3::early\nlate'
+        run "$FLEXGRAFT_TOOLS/as-kubelet" 60 "$file" sh -c 'kill -KILL $$'
+        is "$status:$(<"$file")" 137:
+        run "$FLEXGRAFT_TOOLS/as-kubelet" 1 "$file" sh -c 'echo text; sleep 1000; :'
+        is "$status:$(<"$file")" 124:text
+}
+
+@test "reply compares what jq would print, and asks for jq where it cannot tell" {
+        local status
+        reply_is() {
+                status=0
+                "$FLEXGRAFT_TOOLS/reply" is "$1" "$2" <<<'{"a": [{"b": "x\n"}, 2], "c": null, "d": {}}' || status=$?
+        }
+        for expected in '.a[0].b x' '.a[1] 2' '.a | length 2' '.c null' '.e null'; do
+                reply_is "${expected% *}" "${expected##* }"
+                is "$status" 0 "$expected"
+        done
+        reply_is '.a[1]' 3
+        is "$status" 1
+        reply_is .d '{}'
+        is "$status" 2
 }

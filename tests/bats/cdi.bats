@@ -69,7 +69,7 @@ device_hook() {
         is "$(of_device raw createRuntime | paste -sd' ')" "createRuntime --volume raw --target /volumes/raw --raw"
         is "$(of_device web-1 createRuntime | paste -sd' ')" "createRuntime --volume web-1 --target /srv/data"
         is "$(of_device web-2 poststop | paste -sd' ')" "poststop --volume web-2 --target /volumes/web-2"
-        is "$(jq -r '.devices[1].containerEdits.hooks[0].path' "$CDI/flexgraft.json")" "$(program mount-hook)"
+        is "$(jq -r '.devices[1].containerEdits.hooks[0].path' "$CDI/flexgraft.json")" "$FLEXGRAFT_BIN/mount-hook"
         is "$(jq -c '[.kind, .devices[].name, .devices[0].containerEdits.hooks[0].args]' "$CDI/flexgraft-storage.json")" \
                 '["flexgraft.io/storage","annotated",["mount-hook","createRuntime"]]'
         is "$(stat -c %a "$CDI/flexgraft.json" "$CDI/flexgraft-storage.json")" $'644\n644'
@@ -149,7 +149,7 @@ device_hook() {
 agrees_after() {
         local n
         for ((n = 7; n < 5000; n += 25)); do
-                at_syscall --at "$n" --kill "$(program "$1")" "$2"
+                at_syscall --at "$n" --kill "$FLEXGRAFT_BIN/$1" "$2"
                 ((AT_REACHED)) || break
                 helper "$1" "$2"
                 assert_success || return 1
@@ -222,13 +222,13 @@ agrees_after() {
         local n pids=()
         written
         for n in 1 2 3 4 5 6; do
-                background "$(program volume-create)" "{\"name\": \"web-$n\", \"size\": \"1m\"}" >/dev/null
+                background "$FLEXGRAFT_BIN/volume-create" "{\"name\": \"web-$n\", \"size\": \"1m\"}" >/dev/null
                 pids+=("$BACKGROUND_PID")
         done
         wait "${pids[@]}"
         pids=()
         for n in 2 4 6; do
-                background "$(program volume-delete)" "{\"name\": \"web-$n\"}" >/dev/null
+                background "$FLEXGRAFT_BIN/volume-delete" "{\"name\": \"web-$n\"}" >/dev/null
                 pids+=("$BACKGROUND_PID")
         done
         wait "${pids[@]}"

@@ -129,14 +129,14 @@ dies_at_each_call() {
         tidy="rm -rf '$root_b/made' '$root_a/new'"
         if [[ $1 == A ]]; then
                 A=@PID@
-                start=(background PID "$(tool container-init)" --base 100000 "$root_a" ';')
+                start=(background PID "$FLEXGRAFT_TOOLS/container-init" --base 100000 "$root_a" ';')
                 watch=(--watch mounts "$B")
                 # it was too late to matter
                 live=(on-success mounts "$B" /made/data 1 ';'
                         on-success sh "$(in_sh "$B") sh -c 'touch /made/data/made && [ \$(stat -c %u:%g /made/data/made) = 0:0 ]'" ';'
                         on-failure unchanged ';')
         else
-                start=(background PID "$(tool container-init)" --base 200000 "$root_b" ';')
+                start=(background PID "$FLEXGRAFT_TOOLS/container-init" --base 200000 "$root_b" ';')
                 watch=(--watch mounts "$A")
                 B=@PID@
         fi
@@ -180,7 +180,7 @@ dies_at_each_call() {
         A=@PID@
         # shellcheck disable=SC2016
         sweep_containers --run "'$FLEXGRAFT_TOOLS/clone-at-pid' --kill --snapshot '$snapshot' \$PID sleep 1000000" --watch mounts "$B" -- \
-                background PID "$(tool container-init)" --base 100000 "$rootfs" ';' \
+                background PID "$FLEXGRAFT_TOOLS/container-init" --base 100000 "$rootfs" ';' \
                 "${MOUNT_C2C[@]}" "$(c2c_request "/share-$RUN_ID" /data '"id": "mine"')" ';' \
                 sh "$(taken_over "$snapshot")" ';' \
                 on-success sh "[ -e /proc/$B/root/data/of-a ]" ';' \

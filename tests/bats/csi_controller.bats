@@ -464,10 +464,10 @@ directory_pool() {
         local last
         make_volume data
         make_snapshot zeroth data # the first one of a node writes more
-        at_syscall --log "$BATS_TEST_TMPDIR/calls" "$(program volume-snapshot)" '{"name": "data", "snapshot": "first"}'
+        at_syscall --log "$BATS_TEST_TMPDIR/calls" "$FLEXGRAFT_BIN/volume-snapshot" '{"name": "data", "snapshot": "first"}'
         assert_success
         last=$(awk '$3 == "renameat"' "$BATS_TEST_TMPDIR/calls" | wc -l) # of its record, that it is made
-        at_syscall --at "renameat:$last" --kill "$(program volume-snapshot)" '{"name": "data", "snapshot": "monday"}'
+        at_syscall --at "renameat:$last" --kill "$FLEXGRAFT_BIN/volume-snapshot" '{"name": "data", "snapshot": "monday"}'
         is "$(jq -r .stage "$STATE_DIR/provisioned/monday.json")" creating stage
         helper volume-delete '{"name": "monday"}' # the tool alone does not: the volume's filesystem may be frozen
         assert_failure EBUSY

@@ -3,7 +3,7 @@
 # A CSI driver whose programs are the test's: each waits until the test lets it go, and answers what the test wants. After `load helpers`;
 # setup_file() and teardown_file() call csi_clients_begin and csi_clients_end.
 
-load "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/csi_clients"
+load "${BASH_SOURCE[0]%/*}/csi_clients"
 
 RAW=$BATS_TEST_DIRNAME/../tools/csi_raw.py
 WIRE=$BATS_TEST_DIRNAME/../tools/csi_wire.py

@@ -450,7 +450,7 @@ words() {
 # bats test_tags=text
 @test "every option of the driver is one of CSI's attributes, and moves with a PersistentVolume" {
         local of_csi='accessMode|ephemeral|fsType|mountOptions|name|readOnly|targetType|kubernetes.io/.*' options
-        options=$("$(program verbs/mount)" --schema | jq -r '."$defs".request.properties | keys[]' | grep -vxE "$of_csi" | sort)
+        options=$("$FLEXGRAFT_BIN/verbs/mount" --schema | jq -r '."$defs".request.properties | keys[]' | grep -vxE "$of_csi" | sort)
         is "$(words src/csi/node_options.c 'known_keys\[\] = ')" "$(grep -vxE 'server|share' <<<"$options")" "known_keys of node_options.c"
         is "$(words scripts/pv-to-csi '^def kept: ')" "$options" "kept of pv-to-csi"
 }
@@ -468,7 +468,7 @@ in_def() {
                 <(cat "$FLEXGRAFT_REPO"/src/csi/type.h "$FLEXGRAFT_REPO"/src/csi/type.c) | sort)
         is "$shared" $'bind\nnfs'
         # an ephemeral volume is no PersistentVolume's
-        is "$(in_def kinds)" "$("$(program verbs/mount)" --schema |
+        is "$(in_def kinds)" "$("$FLEXGRAFT_BIN/verbs/mount" --schema |
                 jq -r '."$defs".request.properties.type.enum - ["ephemeral", "", null] | .[]' | sort)" "kinds of pv-to-csi"
         is "$(in_def shared)" "$shared" "shared of pv-to-csi"
 }

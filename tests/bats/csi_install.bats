@@ -59,6 +59,19 @@ installed() {
         is "$status:$stderr" "0:"
 }
 
+# starts_installed: the new node is as `installed --from "$FIRST"` leaves it, which is done once for the tests of this file.
+starts_installed() {
+        local made=$BATS_FILE_TMPDIR/installed
+        if [[ ! -d $made ]]; then
+                installed --from "$FIRST"
+                cp -a "$NODE" "$made.new"
+                mv "$made.new" "$made"
+        else
+                rm -r "$NODE"
+                cp -a "$made" "$NODE"
+        fi
+}
+
 # holds VERSION: the node has the programs of that version, and no others.
 holds() {
         is "$(cd "$PROGRAMS" && find . -type f ! -name '.*' | sort)" "$(cd "$1" && find . -type f | sort)" "programs" || return
@@ -91,7 +104,7 @@ START=$'start flexgraft-csi.socket\nstart flexgraft-csi-registration.socket\nsta
 
 @test "a timer, and each boot, run volume-reconcile of the driver's, by units of other names than those of a package" {
         local unit
-        installed --from "$FIRST"
+        starts_installed
         is "$(unit_value flexgraft-csi-reconcile.timer Unit)" flexgraft-csi-reconcile-again.service
         for unit in flexgraft-csi-reconcile{,-again}.service; do
                 is "$(unit_value "$unit" ExecStart)" /usr/local/libexec/flexgraft-csi/volume-reconcile
@@ -103,7 +116,7 @@ START=$'start flexgraft-csi.socket\nstart flexgraft-csi-registration.socket\nsta
 
 @test "the driver's units name no unit that is not installed, and volume-reconcile runs before kubelet, whatever that is called" {
         local unit
-        installed --from "$FIRST"
+        starts_installed
         is "$(cat "$SYSTEM"/flexgraft-csi* | grep -v '^#' | grep -oE 'flexgraft-[a-z-]+\.(socket|service|timer)' | sort -u)" \
                 "$(printf '%s\n' "${UNITS[@]}" | grep -vxE 'flexgraft-csi-reconcile\.(timer|service)' | sort)"
         for unit in kubelet k0sworker k0scontroller snap.microk8s.daemon-kubelite k3s k3s-agent; do
@@ -118,7 +131,7 @@ START=$'start flexgraft-csi.socket\nstart flexgraft-csi-registration.socket\nsta
 }
 
 @test "the same version installed again changes nothing, and restarts nothing" {
-        installed --from "$FIRST"
+        starts_installed
         local before
         before=$(fingerprint "$NODE")
         installed --from "$FIRST"
@@ -127,7 +140,7 @@ START=$'start flexgraft-csi.socket\nstart flexgraft-csi-registration.socket\nsta
 }
 
 @test "an upgrade adds new files, removes old ones, leaves the sockets alone, and restarts the driver" {
-        installed --from "$FIRST"
+        starts_installed
         local before
         before=$(fingerprint "$SYSTEM")
         installed --from "$SECOND"
@@ -137,7 +150,7 @@ START=$'start flexgraft-csi.socket\nstart flexgraft-csi-registration.socket\nsta
 }
 
 @test "a damaged program, a wrong mode, a foreign file, a changed unit and a missing link are put right" {
-        installed --from "$FIRST"
+        starts_installed
         : >"$PROGRAMS/verbs/mount"
         chmod 0777 "$PROGRAMS/volume-create"
         echo >"$PROGRAMS/verbs/other"
@@ -207,7 +220,7 @@ call_for_ever() {
 # bats test_tags=deep
 @test "while it is upgraded again and again, its programs can be run at any moment" {
         local round before from
-        installed --from "$FIRST"
+        starts_installed
         background call_for_ever "$BATS_TEST_TMPDIR/calls"
         wait_until 10 test -s "$BATS_TEST_TMPDIR/calls"
         for round in 1 2 3 4 5 6; do
@@ -225,7 +238,7 @@ call_for_ever() {
 # bats test_tags=sweep
 @test "an upgrade that is killed at any change leaves working programs, and the next one brings it to its end, and tells systemd" {
         local points after
-        installed --from "$FIRST"
+        starts_installed
         at_syscall --log "$BATS_TEST_TMPDIR/log" -- "$INSTALL" --root "$NODE" --from "$SECOND"
         is "$status" 0 || { show_last; false; }
         points=$(awk '$3 ~ /^(mkdir|rename|renameat2|unlink|unlinkat|rmdir|symlinkat)$/ {print $3 ":" ++n[$3]}' "$BATS_TEST_TMPDIR/log")
@@ -274,7 +287,7 @@ call_for_ever() {
 }
 
 @test "what a killed install has not told systemd is told by the next one" {
-        installed --from "$FIRST"
+        starts_installed
         : >"$PROGRAMS/.unseen"
         installed --from "$FIRST"
         is "$calls" "daemon-reload"$'\n'"$START"$'\n'"try-restart flexgraft-csi.service"
@@ -301,7 +314,7 @@ call_for_ever() {
 # ---- what goes wrong
 
 @test "a driver that does not work where it is put does not replace one that does" {
-        installed --from "$FIRST"
+        starts_installed
         cat >"$SECOND/csi-driver" <<END
 #!/bin/sh
 case \$0 in "$SECOND"/*) echo "csi-driver (flexgraft) 2" ;; *) exit 127 ;; esac
@@ -346,7 +359,7 @@ END
 
 # bats test_tags=deep
 @test "the sockets never move while the driver is installed" {
-        installed --from "$FIRST"
+        starts_installed
         local before
         before=$(fingerprint "$NODE")
         install --from "$FIRST" --kubelet-dir /data/kubelet
@@ -506,7 +519,7 @@ END
 # ---- uninstalling
 
 @test "an uninstall stops the registration first, and leaves nothing" {
-        installed --from "$FIRST"
+        starts_installed
         mkdir -p "$NODE/var/lib/kubelet/plugins/csi.flexgraft.io"
         installed --uninstall
         is "$calls" $'stop flexgraft-csi-registration.socket\nstop '"${UNITS[*]}"$'\ndaemon-reload'
@@ -516,7 +529,7 @@ END
 }
 
 @test "an uninstall stops the units that are there, and no others" {
-        installed --from "$FIRST"
+        starts_installed
         rm "$SYSTEM"/flexgraft-csi-reconcile* "$SYSTEM/flexgraft-csi-registration.socket"
         installed --uninstall
         is "$calls" $'stop flexgraft-csi.socket flexgraft-csi.service\ndaemon-reload'
@@ -563,7 +576,7 @@ END
 }
 
 @test "an uninstall of another name or directory than the driver is installed with is refused" {
-        installed --from "$FIRST"
+        starts_installed
         local arguments before
         before=$(fingerprint "$NODE")
         for arguments in '--name nfs.csi.k8s.io' '--kubelet-dir /data/kubelet'; do
@@ -621,7 +634,7 @@ END
 @test "--run leaves a node that has the service to the service" {
         printf '#!/bin/sh\necho "sleeps $*"\n' >"$BATS_TEST_TMPDIR/path/sleep"
         chmod +x "$BATS_TEST_TMPDIR/path/sleep"
-        installed --from "$FIRST"
+        starts_installed
         : >"$PROGRAMS/.unseen" # of an install that was killed, for the next one
         local before
         before=$(fingerprint "$NODE")

@@ -6,7 +6,7 @@
 # After `load helpers`, `load driver_helpers` and `load volume_helpers`, whose setup and teardown csi_begin and csi_end are, too; setup_file() and
 # teardown_file() call csi_clients_begin and csi_clients_end.
 
-load "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/csi_clients"
+load "${BASH_SOURCE[0]%/*}/csi_clients"
 
 CSI_CLIENT=$BATS_TEST_DIRNAME/../tools/csi.py
 NODE_ID=node-under-test

@@ -98,7 +98,7 @@ daemonset() {
         enters_as_the_driver "$DEPLOY/daemonset.yaml"
         mkdir -p "$image"/{usr,dev,proc} "$image.local/sbin"
         ln -s usr/bin usr/sbin usr/lib usr/lib64 "$image/"
-        cp "$(program volume-reconcile)" "$image.local/sbin/"
+        cp "$FLEXGRAFT_BIN/volume-reconcile" "$image.local/sbin/"
         # on the node, and not in the container
         mkdir -p "$STATE_DIR/volumes"
         chmod 0700 "$STATE_DIR" "$STATE_DIR/volumes"

@@ -62,7 +62,7 @@ nothing_of_directories() {
         made_directory # its second renaming of a file is that of the record that the volume is made
         removed '{"name": "data"}'
         for act in 'volume-delete {"name": "data"}' 'volume-reconcile {}'; do
-                at_syscall --at renameat:2 --kill "$(program volume-create)" '{"name": "data", "size": "1m", "pool": "dirs"}'
+                at_syscall --at renameat:2 --kill "$FLEXGRAFT_BIN/volume-create" '{"name": "data", "size": "1m", "pool": "dirs"}'
                 [[ $AT_REACHED == 1 ]]
                 rmdir "$DIRS/data"
                 mkdir "$DIRS/data"
@@ -412,7 +412,7 @@ encrypted_directory() {
         mkdir -p "$trash"/{0,1}123456789abcdef.0/{a,b,c}/{d,e,f}
         chmod 0700 "$trash"
         # while it is stopped its time is over
-        at_syscall --at unlinkat:4 --run 'sleep 21' "$(program volume-reconcile)"
+        at_syscall --at unlinkat:4 --run 'sleep 21' "$FLEXGRAFT_BIN/volume-reconcile"
         succeeded
         is "$AT_REACHED $AT_NAME" "1 unlinkat"
         grep -qF "its tree is large, and there was no more time" "$LOG"
@@ -462,7 +462,7 @@ while True:
 directory_sweep() {
         local swept=$1 create delete request before=() again=()
         local tree="mkdir -p '$DIRS/data/a/b/c/d' && touch '$DIRS/data/a/file' && ln -s / '$DIRS/data/a/link'"
-        create=$(program volume-create) delete=$(program volume-delete)
+        create=$FLEXGRAFT_BIN/volume-create delete=$FLEXGRAFT_BIN/volume-delete
         shift
         request='{"name": "data", "size": "1m", "pool": "dirs"}'
         if [[ $swept == volume-create ]]; then
@@ -472,7 +472,7 @@ directory_sweep() {
                 request='{"name": "data"}'
         fi
         LABEL="$swept, $*" sweep --failure-status-max 1 "$@" --watch tree "$STATE_DIR" --watch tree "$DIRS" --watch mounts self -- \
-                "${before[@]}" act "$(program "$swept")" "$request" ';' "${again[@]}" call "$delete" '{"name": "data"}' ';' same ';'
+                "${before[@]}" act "$FLEXGRAFT_BIN/$swept" "$request" ';' "${again[@]}" call "$delete" '{"name": "data"}' ';' same ';'
 }
 
 # bats test_tags=sweep
@@ -788,7 +788,7 @@ quota_pool() {
 }
 
 project_of() {
-        "$(tool project)" get "$1"
+        "$FLEXGRAFT_TOOLS/project" get "$1"
 }
 
 check_quota() { # FSTYPE ERROR
@@ -809,7 +809,7 @@ check_quota() { # FSTYPE ERROR
         listed
         assert_field '.volumes[] | select(.name == "data") | [.sizeEnforced, .used >= 8384512, .free <= 4096] | all' true
         # no way around it from within: another project, or a hard link to elsewhere
-        cp "$(tool project)" "$CONTAINER_ROOTFS/bin/"
+        cp "$FLEXGRAFT_TOOLS/project" "$CONTAINER_ROOTFS/bin/"
         run ! in_container project set /data/file 0
         [[ $output == *"Invalid argument"* ]]
         run ! in_container project set /data 0
@@ -827,7 +827,7 @@ check_quota() { # FSTYPE ERROR
         removed '{"name": "other"}'
         nothing_of_directories
         is "$(ls "$DIRS/.flexgraft-trash")" ""
-        is "$("$(tool project)" limit "$DIRS" "$before")" "0 0" "the limit of the project of a volume that is deleted"
+        is "$("$FLEXGRAFT_TOOLS/project" limit "$DIRS" "$before")" "0 0" "the limit of the project of a volume that is deleted"
 }
 
 # bats test_tags=kernel
@@ -882,15 +882,15 @@ without_resource() {
         made_directory
         made_directory other
         theirs=$(project_of "$DIRS/other")
-        "$(tool project)" set "$DIRS/data" "$theirs"
+        "$FLEXGRAFT_TOOLS/project" set "$DIRS/data" "$theirs"
         helper volume-expand '{"name": "data", "size": "64m"}'
         refused EINVAL "a process of the node changed it"
         removed '{"name": "data"}'
-        is "$("$(tool project)" limit "$DIRS" "$theirs")" "8388608 0" "the limit of the other volume"
+        is "$("$FLEXGRAFT_TOOLS/project" limit "$DIRS" "$theirs")" "8388608 0" "the limit of the other volume"
         removed '{"name": "other"}'
         helper volume-reconcile
         succeeded
-        is "$("$(tool project)" limit "$DIRS" "$theirs")" "0 0" "the limit when both are gone"
+        is "$("$FLEXGRAFT_TOOLS/project" limit "$DIRS" "$theirs")" "0 0" "the limit when both are gone"
         is "$(ls "$DIRS/.flexgraft-trash")" ""
 }
 
@@ -924,8 +924,8 @@ without_resource() {
 @test "an administrator's project that a process of the node gave a volume keeps its limit" {
         quota_pool ext4
         made_directory
-        "$(tool project)" set "$DIRS/data" 77
-        "$(tool project)" limit "$DIRS" 77 4194304
+        "$FLEXGRAFT_TOOLS/project" set "$DIRS/data" 77
+        "$FLEXGRAFT_TOOLS/project" limit "$DIRS" 77 4194304
         removed '{"name": "data"}'
-        is "$("$(tool project)" limit "$DIRS" 77)" "4194304 0" "the limit of the administrator's project"
+        is "$("$FLEXGRAFT_TOOLS/project" limit "$DIRS" 77)" "4194304 0" "the limit of the administrator's project"
 }

@@ -396,7 +396,7 @@ lives_without_record() {
 # bats test_tags=kernel
 @test "a device that another process has open exclusively is refused" {
         make_device ext4
-        background_ready "$(tool hold-exclusive)" "$DEVICE"
+        background_ready "$FLEXGRAFT_TOOLS/hold-exclusive" "$DEVICE"
         call attach "$(spec disk type=block "source=$DEVICE")" "$NODE"
         assert_refused "$DEVICE"
         end_process "$BACKGROUND_PID"

@@ -43,8 +43,9 @@ install_driver() {
 
 # driver_teardown: everything that the driver made or left is gone after it, also when the test failed; and bed_teardown.
 driver_teardown() {
-        local target device pid loops
-        loops=$(loops_of_test)          # while their files have names
+        local target device pid loops lines i
+        find_loops_of_test              # while their files have names
+        loops=("${found_loops[@]}")
         if [[ -n ${DRIVER:-} ]]; then
                 while read -r pid; do
                         kill -KILL "$pid" 2>/dev/null || :
@@ -53,25 +54,30 @@ driver_teardown() {
         for pid in "${bed_pids[@]}"; do         # a server of a dead mount, above all: nothing below waits for it
                 kill -KILL "$pid" 2>/dev/null && wait "$pid" 2>/dev/null
         done
-        while read -r device; do
-                [[ -n $device ]] && is_loop_of_test "$device" || continue     # or it is another test's by now
+        for device in "${loops[@]}"; do
+                is_loop_of_test "$device" || continue           # or it is another test's by now
                 release_guards "$device"
                 losetup --detach "$device" 2>/dev/null || :     # in use: with its last mount
-        done <<<"$loops"
-        while read -r _ _ _ _ target _; do
+        done
+        mapfile -t lines </proc/self/mountinfo
+        for ((i = ${#lines[@]} - 1; i >= 0; i--)); do
+                [[ ${lines[i]} == *" $BATS_TEST_TMPDIR/"* ]] || continue
+                read -r _ _ _ _ target _ <<<"${lines[i]}"
                 decode_mount_path target
                 [[ $target == "$BATS_TEST_TMPDIR"/* ]] && umount -l "$target" 2>/dev/null
-        done < <(tac /proc/self/mountinfo)
-        while read -r device; do
-                [[ -n $device ]] && is_loop_of_test "$device" || continue
+        done
+        for device in "${loops[@]}"; do
+                is_loop_of_test "$device" || continue
                 wait_until 10 device_is_free "$device" || :
-        done <<<"$loops"
+        done
         bed_teardown
 }
 
 # driver_processes: the process ids of all that runs from this test's driver directories, or for it.
 driver_processes() {
         local pid name
+        find_new_processes
+        ((${#found_processes[@]} > 0)) || return 0
         while read -r pid name; do
                 pid=${pid#/proc/}
                 pid=${pid%/exe}
@@ -82,17 +88,24 @@ driver_processes() {
                         grep -qzF -e "$BATS_TEST_TMPDIR" "/proc/$pid/environ" "/proc/$pid/cmdline" 2>/dev/null && echo "$pid"
                         ;;
                 esac
-        done < <(find /proc -maxdepth 2 -path '/proc/[0-9]*/exe' -printf '%p %l\n' 2>/dev/null)
+        done < <(find "${found_processes[@]/%//exe}" -maxdepth 0 -printf '%p %l\n' 2>/dev/null)
         return 0
 }
 
-# loops_of_test: the loop devices over files below the test's directory, sorted.
+# find_loops_of_test: the loop devices over files below the test's directory, sorted, in found_loops.
+find_loops_of_test() {
+        local device
+        found_loops=()
+        for device in /sys/block/loop*/loop; do
+                device=${device#/sys/block/} device=/dev/${device%/loop}
+                ! is_loop_of_test "$device" || found_loops+=("$device")
+        done
+}
+
+# loops_of_test: the same, a line each.
 loops_of_test() {
-        local name file
-        while read -r name file; do
-                [[ $file == "$BATS_TEST_TMPDIR"/* ]] && echo "$name"
-        done < <(losetup --list --raw --noheadings --output NAME,BACK-FILE) | sort
-        return 0
+        find_loops_of_test
+        ((${#found_loops[@]} == 0)) || printf '%s\n' "${found_loops[@]}"
 }
 
 # is_loop_of_test DEVICE: it is over a file below the test's directory.
@@ -103,15 +116,17 @@ is_loop_of_test() {
 }
 
 no_loops_of_test() {
-        [[ -z $(loops_of_test) ]]
+        find_loops_of_test
+        ((${#found_loops[@]} == 0))
 }
 
 # loops_of_driver: loops_of_test, less what the test itself made.
 loops_of_driver() {
         local device
-        while read -r device; do
+        find_loops_of_test
+        for device in "${found_loops[@]}"; do
                 [[ " ${bed_loops[*]} " == *" $device "* ]] || echo "$device"
-        done < <(loops_of_test)
+        done
 }
 
 no_loops_of_driver() {
@@ -190,9 +205,9 @@ put_member() {
 call() {
         bed_command="$DRIVER $*"
         stderr=''
-        "${CALL_PREFIX[@]}" timeout --kill-after 5 "${CALL_TIMEOUT:-120}" "$DRIVER" "$@" 2>&1 <"${CALL_INPUT:-/dev/null}" 3>&- |
-                cat >"$BATS_TEST_TMPDIR/reply"
-        status=${PIPESTATUS[0]}
+        status=0
+        "$FLEXGRAFT_TOOLS/as-kubelet" "${CALL_TIMEOUT:-120}" "$BATS_TEST_TMPDIR/reply" "${CALL_PREFIX[@]}" "$DRIVER" "$@" <"${CALL_INPUT:-/dev/null}" 3>&- ||
+                status=$?
         IFS= read -r -d '' output <"$BATS_TEST_TMPDIR/reply" || :       # up to a NUL, which is none of JSON
         json=$output
         [[ ! -f $FLEXGRAFT_BIN/verbs/$1 ]] || schema_collect "verbs/$1" "$output" # not of words that are no verbs
@@ -260,7 +275,9 @@ make_dir() {
 
 # is_mount_point DIR: as kubelet tells: by another st_dev than the parent's.
 is_mount_point() {
-        [[ $(stat -c %d "$1") != "$(stat -c %d "${1%/*}")" ]]
+        local devices
+        devices=$(stat -c %d "$1" "${1%/*}")
+        [[ ${devices%$'\n'*} != "${devices#*$'\n'}" ]]
 }
 
 # kubelet_attach NAME [KEY=VALUE...]: getvolumename, attach, waitforattach; the device in DEVICES[NAME], the JSON in SPECS[NAME].

@@ -400,7 +400,7 @@ torn_records() {
 @test "a call waits for another of the same volume, no longer than it may" {
         attached_loop data
         TIMEOUTS='"call": 1, "device": 1' write_config
-        background_ready "$(tool hold-locks)" "$STATE_DIR/volumes/.lock"
+        background_ready "$FLEXGRAFT_TOOLS/hold-locks" "$STATE_DIR/volumes/.lock"
         not_hung call attach "$(loop_spec data)" "$NODE"
         assert_refused "another call for this volume" "within 2 s"
         write_config

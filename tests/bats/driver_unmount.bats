@@ -124,7 +124,7 @@ hold_once() {
 
 # dead_mount DIR [--read]: a FUSE filesystem there that answers nothing.
 dead_mount() {
-        background_ready "$(tool silent-fuse)" "$@"
+        background_ready "$FLEXGRAFT_TOOLS/silent-fuse" "$@"
 }
 
 # bats test_tags=kernel,deep

@@ -311,11 +311,11 @@ node_reboots() {
 
 @test "volume-reconcile ends what a volume-create or a volume-delete that was killed had begun" {
         local dry
-        at_syscall --at fallocate --kill "$(program volume-create)" '{"name": "data", "size": 1048576}'
+        at_syscall --at fallocate --kill "$FLEXGRAFT_BIN/volume-create" '{"name": "data", "size": 1048576}'
         is "$(provisioned)" data.json
         helper volume-create '{"name": "other", "size": 1048576}'
         assert_success
-        at_syscall --at unlinkat --kill "$(program volume-delete)" '{"name": "other"}'
+        at_syscall --at unlinkat --kill "$FLEXGRAFT_BIN/volume-delete" '{"name": "other"}'
         for dry in true false; do
                 helper volume-reconcile "{\"dryRun\": $dry}"
                 assert_success

@@ -30,7 +30,7 @@ least_of() {
         LEAST=''
         for i in 1 2 3 4; do
                 $1 || return 1
-                at_syscall "$(program "$2")" "${@:3}"
+                at_syscall "$FLEXGRAFT_BIN/$2" "${@:3}"
                 assert_success || return 1
                 [[ -n $LEAST ]] && ((AT_TOTAL >= LEAST)) || LEAST=$AT_TOTAL
         done
@@ -139,7 +139,7 @@ signal.pause()' "$IMAGE"
 # reads_of FILE: sets READS: how often volume-reconcile reads that record.
 reads_of() {
         READS=0
-        while at_syscall --at "openat:$((READS + 1))" --where 2="$1" "$(program volume-reconcile)" '{}' && ((AT_REACHED)); do
+        while at_syscall --at "openat:$((READS + 1))" --where 2="$1" "$FLEXGRAFT_BIN/volume-reconcile" '{}' && ((AT_REACHED)); do
                 ((++READS < 50)) || return 1
         done
         assert_success

@@ -48,11 +48,11 @@ is_flat() {
         local swept=$1 request=$2 few
         shift 2
         other_volumes 10 || return 1
-        at_syscall "$(program "$swept")" "$request"
+        at_syscall "$FLEXGRAFT_BIN/$swept" "$request"
         assert_success && "${@:-:}" || return 1
         few=$AT_TOTAL
         other_volumes 110 || return 1
-        at_syscall "$(program "$swept")" "$request"
+        at_syscall "$FLEXGRAFT_BIN/$swept" "$request"
         assert_success && "${@:-:}" || return 1
         echo "$few system calls with 10 other volumes, $AT_TOTAL with 120"
         ((AT_TOTAL - few < 27))
@@ -109,7 +109,7 @@ is_flat() {
         for more in "" 1 2 3 4 5 6 7 8 9 10; do
                 [[ ! $more ]] || make_pool "pool-$more"
                 [[ ! $more || $more == 10 ]] || continue
-                at_syscall "$(program volume-create)" '{"name": "data", "size": 4096, "profile": "any"}'
+                at_syscall "$FLEXGRAFT_BIN/volume-create" '{"name": "data", "size": 4096, "profile": "any"}'
                 assert_field .volume.pool default
                 few=${few:-$AT_TOTAL}
                 removed '{"name": "data"}'
@@ -162,12 +162,12 @@ were_attached() {
         SPARSE=8192
         other_volumes 5
         were_attached 1 5
-        at_syscall "$(program volume-capacity)" '{"pool": "fast"}'
+        at_syscall "$FLEXGRAFT_BIN/volume-capacity" '{"pool": "fast"}'
         assert_success
         few=$AT_TOTAL
         other_volumes 55
         were_attached 6 60
-        at_syscall "$(program volume-capacity)" '{"pool": "fast"}'
+        at_syscall "$FLEXGRAFT_BIN/volume-capacity" '{"pool": "fast"}'
         assert_success
         echo "$few system calls with 5 volumes that were attached, $AT_TOTAL with 60"
         ((AT_TOTAL - few < 25))
@@ -192,7 +192,7 @@ were_attached() {
         make_pool fast '"maxPercent": 50'
         counted
         at_syscall --at fallocate --run "truncate -s 3m '$POOL_DIR/hand.img'" \
-                "$(program volume-create)" '{"name": "data", "size": "1m", "pool": "fast"}'
+                "$FLEXGRAFT_BIN/volume-create" '{"name": "data", "size": "1m", "pool": "fast"}'
         assert_success
         is "$AT_REACHED $(stat -c %s "$POOL_DIR/hand.img")" "1 3145728"
         counted
@@ -201,7 +201,7 @@ were_attached() {
 @test "an image that is made by hand under the volume's name while volume-create runs is refused, and stays" {
         make_pool fast '"maxPercent": 50'
         at_syscall --at fsync --run "echo precious >'$POOL_DIR/data.img'" \
-                "$(program volume-create)" '{"name": "data", "size": "1m", "pool": "fast"}'
+                "$FLEXGRAFT_BIN/volume-create" '{"name": "data", "size": "1m", "pool": "fast"}'
         assert_failure EEXIST
         is "$AT_REACHED $(<"$POOL_DIR/data.img")" "1 precious"
         [[ $(provisioned) != *data* ]]
@@ -213,7 +213,7 @@ were_attached() {
         created '{"name": "data", "size": "1m", "pool": "fast"}'
         truncate -s 3m "$POOL_DIR/hand.img"
         counted
-        at_syscall --at fsync --run "rm '$POOL_DIR/hand.img'" "$(program volume-delete)" '{"name": "data"}'
+        at_syscall --at fsync --run "rm '$POOL_DIR/hand.img'" "$FLEXGRAFT_BIN/volume-delete" '{"name": "data"}'
         [[ ! -e $POOL_DIR/hand.img ]]
         counted
 }
@@ -280,8 +280,8 @@ sparse_attached() {
         created '{"name": "sparse", "size": "1m", "pool": "fast", "parameters": {"preallocate": "false"}}'
         BEFORE=$(available fast)
         while ((++n < 200)); do
-                at_syscall --at "newfstatat:$n" --run "touch '$POOL_DIR'; '$(program volume-capacity)' '{\"pool\": \"fast\"}'" \
-                        "$(program verbs/attach)" "$(spec sparse type=loop)" "$NODE"
+                at_syscall --at "newfstatat:$n" --run "touch '$POOL_DIR'; '$FLEXGRAFT_BIN/volume-capacity' '{\"pool\": \"fast\"}'" \
+                        "$FLEXGRAFT_BIN/verbs/attach" "$(spec sparse type=loop)" "$NODE"
                 assert_success
                 LOOP=$(loop_of "$POOL_DIR/sparse.img")
                 dd if=/dev/zero of="$LOOP" bs=64k count=1 conv=fsync status=none
@@ -316,8 +316,8 @@ sparse_attached() {
         for to in "$fast" "$POOL_DIR"; do
                 n=0
                 while ((++n < 60)); do
-                        at_syscall --at "fchmod:$n" --run "touch '$to'; '$(program volume-capacity)' '{\"pool\": \"${to##*/}\"}'" \
-                                "$(program volume-create)" "{\"name\": \"copy\", \"from\": \"data\", \"pool\": \"${to##*/}\"}"
+                        at_syscall --at "fchmod:$n" --run "touch '$to'; '$FLEXGRAFT_BIN/volume-capacity' '{\"pool\": \"${to##*/}\"}'" \
+                                "$FLEXGRAFT_BIN/volume-create" "{\"name\": \"copy\", \"from\": \"data\", \"pool\": \"${to##*/}\"}"
                         assert_success
                         from=$(available "${to##*/}")
                         rm -rf "$STATE_DIR/pool-sums"
@@ -388,7 +388,7 @@ expand() {
         succeeded
         counted
         at_syscall --at utimensat --run "chown 1000 '$POOL_DIR'" \
-                "$(program verbs/expandvolume)" "$(spec data type=loop)" "$(global_dir data)" 3145728 4096
+                "$FLEXGRAFT_BIN/verbs/expandvolume" "$(spec data type=loop)" "$(global_dir data)" 3145728 4096
         is "$AT_REACHED $(stat -c %u "$POOL_DIR")" "1 1000"
         chown 0 "$POOL_DIR"
         is "$(stat -c %s "$POOL_DIR/data.img")" 3145728
@@ -420,7 +420,7 @@ expand() {
 @test "growing an image does not make one smaller that was grown meanwhile" {
         created '{"name": "data", "size": "1m", "pool": "fast"}'
         at_syscall --at utimensat --run "truncate -s 8m '$POOL_DIR/data.img'" \
-                "$(program verbs/expandvolume)" "$(spec data type=loop)" "$(global_dir data)" 3145728 4096
+                "$FLEXGRAFT_BIN/verbs/expandvolume" "$(spec data type=loop)" "$(global_dir data)" 3145728 4096
         is "$AT_REACHED $(stat -c %s "$POOL_DIR/data.img")" "1 8388608"
 }
 
@@ -430,8 +430,8 @@ expand() {
         while ((++n < 40)); do
                 created '{"name": "data", "size": "1m", "pool": "fast"}'
                 before=$(available fast)
-                at_syscall --at "fcntl:$n" --run "touch '$POOL_DIR'; '$(program volume-capacity)' '{\"pool\": \"fast\"}'" \
-                        "$(program verbs/expandvolume)" "$(spec data type=loop)" "$(global_dir data)" 3145728 4096
+                at_syscall --at "fcntl:$n" --run "touch '$POOL_DIR'; '$FLEXGRAFT_BIN/volume-capacity' '{\"pool\": \"fast\"}'" \
+                        "$FLEXGRAFT_BIN/verbs/expandvolume" "$(spec data type=loop)" "$(global_dir data)" 3145728 4096
                 is "$(stat -c %s "$POOL_DIR/data.img")" 3145728
                 is "$(available fast)" $((before - 2097152)) "with a count at fcntl $n, what is available"
                 counted
@@ -450,9 +450,9 @@ expand() {
 echo >>'$count'
 [ \$(wc -l <'$count') -lt 3 ] || exec kill -KILL "\$AT_PID" "\$AT_MAIN_PID"
 touch '$POOL_DIR'
-'$(program volume-capacity)' '{"pool": "fast"}'
+'$FLEXGRAFT_BIN/volume-capacity' '{"pool": "fast"}'
 END
-        at_syscall --each "sh '$BATS_TEST_TMPDIR/each'" "$(program volume-delete)" '{"name": "data"}'
+        at_syscall --each "sh '$BATS_TEST_TMPDIR/each'" "$FLEXGRAFT_BIN/volume-delete" '{"name": "data"}'
         # zeroes, which this filesystem has not; a hole; its blocks again
         is "$(wc -l <"$count") $(stat -c %b "$POOL_DIR/data.img")" "3 0"
         is "$(available fast)" "$before"
@@ -464,7 +464,7 @@ killed_everywhere() {
         local n=0
         # each loop device of the node, whoever attached it, is looked at: a dozen calls for each
         while ((++n < 5000)); do
-                at_syscall --at "$n" --kill "$(program "$1")" "$2"
+                at_syscall --at "$n" --kill "$FLEXGRAFT_BIN/$1" "$2"
                 ((AT_REACHED)) || break
                 counted || return 1
                 "${@:3}" || return 1
@@ -492,9 +492,9 @@ killed_everywhere() {
         for i in 1 2 3 4 5 6; do
                 (
                         for _ in 1 2 3 4; do
-                                "$(program volume-create)" "{\"name\": \"data $i\", \"size\": \"$((i % 3 + 1))m\", \"pool\": \"fast\"}"
-                                "$(program volume-capacity)" '{"pool": "fast"}'
-                                ((i < 4)) || "$(program volume-delete)" "{\"name\": \"data $i\"}"
+                                "$FLEXGRAFT_BIN/volume-create" "{\"name\": \"data $i\", \"size\": \"$((i % 3 + 1))m\", \"pool\": \"fast\"}"
+                                "$FLEXGRAFT_BIN/volume-capacity" '{"pool": "fast"}'
+                                ((i < 4)) || "$FLEXGRAFT_BIN/volume-delete" "{\"name\": \"data $i\"}"
                         done
                 ) >/dev/null 2>&1 3>&- &
                 pids+=($!)
@@ -516,7 +516,7 @@ killed_everywhere() {
 }
 
 @test "volume-reconcile removes index entries that have no volume, and the sums of a pool that is gone" {
-        at_syscall --at "unlinkat:$(($(unlinks) - 1))" --kill "$(program volume-delete)" '{"name": "second"}'
+        at_syscall --at "unlinkat:$(($(unlinks) - 1))" --kill "$FLEXGRAFT_BIN/volume-delete" '{"name": "second"}'
         mkdir -p "$STATE_DIR/pool-sums/1-1"
         : >"$STATE_DIR/pool-sums/1-1/a.img"
         helper volume-reconcile '{}'
@@ -528,6 +528,6 @@ killed_everywhere() {
 # unlinks: how many files volume-delete removes.
 unlinks() {
         created '{"name": "data", "size": 4096, "pool": "fast"}' >&2 || return 1
-        at_syscall --log "$BATS_TEST_TMPDIR/calls" "$(program volume-delete)" '{"name": "data"}'
+        at_syscall --log "$BATS_TEST_TMPDIR/calls" "$FLEXGRAFT_BIN/volume-delete" '{"name": "data"}'
         awk '$3 == "unlinkat"' "$BATS_TEST_TMPDIR/calls" | wc -l
 }

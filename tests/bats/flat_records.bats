@@ -51,7 +51,7 @@ is_flat() {
 # removal MORE REQUEST: the calls of mount-remove; MORE is of the request of the mount at /data that it removes.
 removal() {
         helper mount-bind "$(bind_request /data "$1")" && assert_success || return 1
-        at_syscall "$(program mount-remove)" "$2"
+        at_syscall "$FLEXGRAFT_BIN/mount-remove" "$2"
         assert_success && assert_field .removed.target /data && assert_mounts_at /data 0
 }
 
@@ -76,7 +76,7 @@ removal() {
 # replacement: the calls of a mount that replaces another.
 replacement() {
         helper mount-bind "$(bind_request /data '"id": "one"')" && assert_success || return 1
-        at_syscall "$(program mount-bind)" "$(bind_request /data '"id": "two", "replace": true')"
+        at_syscall "$FLEXGRAFT_BIN/mount-bind" "$(bind_request /data '"id": "two", "replace": true')"
         assert_success || return 1
         helper mount-remove "$(remove_request /data)" && assert_success
 }
@@ -89,7 +89,7 @@ replacement() {
 
 # listing: the calls of mount-list of the container.
 listing() {
-        at_syscall "$(program mount-list)" "{\"container\": $CONTAINER_PID}"
+        at_syscall "$FLEXGRAFT_BIN/mount-list" "{\"container\": $CONTAINER_PID}"
         assert_success && assert_field '[.mounts[].target] | join(" ")' /first
 }
 
@@ -145,7 +145,7 @@ ended_record() {
 # removal_of_ended: the calls of mount-remove of a mount whose container has ended.
 removal_of_ended() {
         ended_record || return 1
-        at_syscall "$(program mount-remove)" '{"container": {"id": "ended"}, "target": "/data"}'
+        at_syscall "$FLEXGRAFT_BIN/mount-remove" '{"container": {"id": "ended"}, "target": "/data"}'
         assert_success && [[ ! -e $STATE_DIR/mounts/ended.json && -e $STATE_DIR/mounts/first.json ]]
 }
 
@@ -159,10 +159,10 @@ removal_of_ended() {
 removal_by_process() {
         local calls
         ended_record && sed -i 's/"containerId":"ended"/"containerId":""/' "$STATE_DIR/mounts/ended.json" || return 1
-        at_syscall "$(program mount-remove)" "{\"container\": $1, \"target\": \"/data\"}"
+        at_syscall "$FLEXGRAFT_BIN/mount-remove" "{\"container\": $1, \"target\": \"/data\"}"
         assert_success && [[ ! -e $STATE_DIR/mounts/ended.json && -e $STATE_DIR/mounts/first.json ]] || return 1
         calls=$AT_TOTAL
-        at_syscall "$(program mount-remove)" "{\"container\": $1, \"target\": \"/data\"}"
+        at_syscall "$FLEXGRAFT_BIN/mount-remove" "{\"container\": $1, \"target\": \"/data\"}"
         assert_success && assert_field .alreadyRemoved true || return 1
         AT_TOTAL=$((calls + AT_TOTAL))
 }
@@ -203,7 +203,7 @@ removal_of_wanted() {
         use_container "$first"
         others_want "$(<"$text")" "$id" || return 1
         for request in "{\"container\": \"$id\", \"target\": \"/data\"}" "{\"id\": \"$wanted\"}" "{\"container\": \"$id\", \"target\": \"/data\"}"; do
-                at_syscall "$(program mount-remove)" "$request"
+                at_syscall "$FLEXGRAFT_BIN/mount-remove" "$request"
                 assert_success || return 1
                 calls=$((calls + AT_TOTAL))
         done
@@ -221,7 +221,7 @@ removal_of_wanted() {
 # poststop: the calls of the hook for a container that has ended.
 poststop() {
         ended_record || return 1
-        at_syscall "$(program mount-hook)" poststop <<<'{"ociVersion": "1.0.2", "id": "ended", "status": "stopped", "bundle": "/", "annotations": {"io.flexgraft.mounts": "[]"}}'
+        at_syscall "$FLEXGRAFT_BIN/mount-hook" poststop <<<'{"ociVersion": "1.0.2", "id": "ended", "status": "stopped", "bundle": "/", "annotations": {"io.flexgraft.mounts": "[]"}}'
         [[ $status == 0 && -z $output$stderr ]] || { show_last; return 1; }
         [[ ! -e $STATE_DIR/mounts/ended.json && -e $STATE_DIR/mounts/first.json ]]
 }
@@ -235,7 +235,7 @@ poststop() {
 
 # overlay_mount: the calls of mount-overlay with an upper directory, which no other overlay may use.
 overlay_mount() {
-        at_syscall "$(program mount-overlay)" "{\"container\": $CONTAINER_PID, \"target\": \"/data\", \"lower\": [\"$BATS_TEST_TMPDIR/lower\"],
+        at_syscall "$FLEXGRAFT_BIN/mount-overlay" "{\"container\": $CONTAINER_PID, \"target\": \"/data\", \"lower\": [\"$BATS_TEST_TMPDIR/lower\"],
                 \"upper\": \"$BATS_TEST_TMPDIR/upper\", \"work\": \"$BATS_TEST_TMPDIR/work\"}"
         assert_success || return 1
         helper mount-remove "$(remove_request /data)" && assert_success
@@ -276,7 +276,7 @@ overlay_mount() {
         while ((++n < 40)); do
                 helper mount-bind "$(bind_request /data '"id": "mine"')"
                 assert_success
-                at_syscall --at "unlinkat:$n" --kill "$(program mount-remove)" "$(remove_request /data)"
+                at_syscall --at "unlinkat:$n" --kill "$FLEXGRAFT_BIN/mount-remove" "$(remove_request /data)"
                 ((AT_REACHED)) || break
                 [[ ! -e $STATE_DIR/mounts/mine.json ]] || index_entries | grep -q '/n[^:]*:m:mine.json$'
                 helper mount-remove "$(remove_request /data)"
@@ -325,7 +325,7 @@ looks_with_processes() {
 
 # bats test_tags=text
 @test "a record of a container that has ended costs mount-list no search of its own among the processes of the node" {
-        looks_with_processes "$(program mount-list)" '{}'
+        looks_with_processes "$FLEXGRAFT_BIN/mount-list" '{}'
         ((MANY < FEW + 250)) # one search of /proc for all of them
         helper mount-list '{}'
         assert_field '[.mounts[] | select(.id | startswith("dead")) | .state] | unique | join(" ")' gone
@@ -334,7 +334,7 @@ looks_with_processes() {
 # bats test_tags=text
 @test "a record of a container that has ended costs volume-reconcile no search of its own among the processes of the node" {
         needs volume-reconcile
-        looks_with_processes "$(program volume-reconcile)" '{"dryRun": true}'
+        looks_with_processes "$FLEXGRAFT_BIN/volume-reconcile" '{"dryRun": true}'
         ((MANY < FEW + 270)) # likewise; other parts of it look for processes that hold a device
 }
 
@@ -355,7 +355,7 @@ looks_with_processes() {
         dead_records 5
         # the kernel lists all locks that are held, and one of them twice if others are taken and released while it does
         at_syscall --each "awk '/OFDLCK.*:$(stat -c %i "$STATE_DIR/mounts/.lock") / { held[\$(NF - 1) \" \" \$NF] } END { print length(held) }' /proc/locks >>'$BATS_TEST_TMPDIR/held'" \
-                "$(program volume-reconcile)" '{}'
+                "$FLEXGRAFT_BIN/volume-reconcile" '{}'
         assert_success
         is "$(sort -n "$BATS_TEST_TMPDIR/held" | tail -1)" 1
         is "$(records | grep ^mounts/)" mounts/first.json
@@ -367,7 +367,7 @@ list_workers() {
         for target in "$@"; do
                 helper mount-bind "$(bind_request "$target")" && assert_success || return 1
         done
-        at_syscall --log "$BATS_TEST_TMPDIR/calls" "$(program mount-list)" '{}'
+        at_syscall --log "$BATS_TEST_TMPDIR/calls" "$FLEXGRAFT_BIN/mount-list" '{}'
         assert_success || return 1
         WORKERS=$(awk '$3 == "clone" || $3 == "clone3"' "$BATS_TEST_TMPDIR/calls" | wc -l)
 }
@@ -386,7 +386,7 @@ list_workers() {
 # listed_with N: N mounts in the container; sets LISTED: how many system calls mount-list makes for all.
 listed_with() {
         mounts_in_container "$1" many || return 1
-        at_syscall "$(program mount-list)" '{}'
+        at_syscall "$FLEXGRAFT_BIN/mount-list" '{}'
         assert_success && assert_field '.mounts | length' "$1" && assert_field '[.mounts[].state] | unique | join(" ")' present || return 1
         LISTED=$AT_TOTAL
 }
@@ -411,7 +411,7 @@ listed_with() {
                 record=${template/'"id":"first"'/'"id":"dead'$i'"'}
                 echo "$record" >"$STATE_DIR/mounts/dead$i.json"
         done
-        (ulimit -v 24000 && exec "$(program mount-list)" '{}') >"$BATS_TEST_TMPDIR/list"
+        (ulimit -v 24000 && exec "$FLEXGRAFT_BIN/mount-list" '{}') >"$BATS_TEST_TMPDIR/list"
         is "$(jq -r '[.mounts[].state] | group_by(.) | map("\(length) \(.[0])") | join(" ")' "$BATS_TEST_TMPDIR/list")" "1500 gone 1 present"
 }
 
@@ -424,7 +424,7 @@ listed_with() {
         assert_success
         # a directory's descriptor is opened with "." before it is read
         at_syscall --each "[ \"\$AT_NAME\" != getdents64 ] || readlink /proc/\$AT_PID/fd/* >>'$BATS_TEST_TMPDIR/open'" \
-                "$(program mount-remove)" "$(remove_request /data)"
+                "$FLEXGRAFT_BIN/mount-remove" "$(remove_request /data)"
         assert_success
         grep -q "/uses/n" "$BATS_TEST_TMPDIR/open" # what finds the container's
         # once for the state that is open, not a second time to be read
@@ -435,8 +435,8 @@ listed_with() {
         needs volume-reconcile
         helper mount-bind "$(bind_request /first '"id": "first"')"
         assert_success
-        at_syscall --at renameat:1 --kill "$(program mount-bind)" "$(bind_request /data '"id": "mine"')"
-        ((AT_REACHED)) || at_syscall --at renameat2:1 --kill "$(program mount-bind)" "$(bind_request /data '"id": "mine"')"
+        at_syscall --at renameat:1 --kill "$FLEXGRAFT_BIN/mount-bind" "$(bind_request /data '"id": "mine"')"
+        ((AT_REACHED)) || at_syscall --at renameat2:1 --kill "$FLEXGRAFT_BIN/mount-bind" "$(bind_request /data '"id": "mine"')"
         is "$AT_REACHED" 1
         is "$(records)" $'mounts/.mine.json.tmp\nmounts/first.json'
         cp "$STATE_DIR/mounts/.mine.json.tmp" "$STATE_DIR/mounts/.unknown.json.tmp"

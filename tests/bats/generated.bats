@@ -206,7 +206,7 @@ complete_line() {
         touch "$STATE_DIR/provisioned/db.json"
         chmod 0700 "$STATE_DIR" /run/crun
         # shellcheck disable=SC2016
-        run "$(tool as-user)" 1000 1000 - bash -c '. /dev/stdin; _flexgraft_values volumes; _flexgraft_values containers' <"$BATS_TEST_TMPDIR/completions/bash/mount-bind"
+        run "$FLEXGRAFT_TOOLS/as-user" 1000 1000 - bash -c '. /dev/stdin; _flexgraft_values volumes; _flexgraft_values containers' <"$BATS_TEST_TMPDIR/completions/bash/mount-bind"
         is "$output" ''
         rmdir /run/crun/*
 }
@@ -338,7 +338,7 @@ zsh_action() {
 }
 
 @test "what a new remap-daemon clears of its memory begins with a page, also of 64 KiB" {
-        run -0 bash -o pipefail -c "nm '$(program remap-daemon)' | sed -nE 's/^(.*) b of_(process|user)\$/\1/p'"
+        run -0 bash -o pipefail -c "nm '$FLEXGRAFT_BIN/remap-daemon' | sed -nE 's/^(.*) b of_(process|user)\$/\1/p'"
         is "${#lines[@]}" 2 "number of arrays"
         is "${lines[0]: -4} ${lines[1]: -4}" "0000 0000" "the ends of their addresses"
 }

@@ -16,11 +16,19 @@ number_of_run() {
         echo "$((${sum%% *} % $1))"
 }
 
-load "$(dirname "$(realpath "${BASH_SOURCE[0]}")")/schema_helpers"
+load "${BASH_SOURCE[0]%/*}/schema_helpers"
+
+# A process that bash starts costs as much as most of what tests do, a substitution of its own as much as half a program. So what nearly each
+# test calls does without: it gives what it finds in a variable, and asks bash what bash can tell.
+
+# bats asks it before and after each test, and starts date(1) for it.
+get_mills_since_epoch() {
+        echo "$((${EPOCHREALTIME//[!0-9]/} / 1000))"
+}
 
 bed_setup() {
+        local processes
         trace_failures_only
-        chmod 0711 "${BATS_TEST_TMPDIR%/*}" "$BATS_TEST_TMPDIR"
         STATE_DIR=$BATS_TEST_TMPDIR/state
         export FLEXGRAFT_CONFIG=$BATS_TEST_TMPDIR/config.json
         printf '{"stateDir": "%s"}\n' "$STATE_DIR" >"$FLEXGRAFT_CONFIG"
@@ -31,6 +39,8 @@ bed_setup() {
         declare -gA bed_kind=() bed_id=() bed_rootfs=() bed_base=() bed_monitor=()
         bed_loops=() bed_pids=() bed_made=() bed_serial=0 NODE_VIEW=''
         status='' output='' stderr='' json='' bed_command=''
+        processes=(/proc/[0-9]*)
+        bed_processes=" ${processes[*]} "
         snapshot_node bed_before
         bed_node=$bed_before                    # as node_snapshot has it: there are no records yet
 }
@@ -110,15 +120,6 @@ bats_timeout_trap() {
         BATS_TIMED_OUT=1
         BATS_DEBUG_LAST_STACK_TRACE_IS_VALID=
         [[ ${BATS_TEARDOWN_STARTED:-} == as-exit-trap ]] || exit 1
-}
-
-# The name of a program under test, as it can be run.
-program() {
-        echo "$FLEXGRAFT_BIN/$1"
-}
-
-tool() {
-        echo "$FLEXGRAFT_TOOLS/$1"
 }
 
 # has_python_modules NAME...: of the node's Python; those that are asked for take long to load.
@@ -241,9 +242,7 @@ adopt_container() {
 
 # make_rootfs DIR BASE: a root directory, in a directory that is made for it.
 make_rootfs() {
-        mkdir "${1%/*}"
-        cp -al "$FLEXGRAFT_TEMPLATE" "$1"
-        chown "$2:$2" "$1" "$1"/*
+        "$FLEXGRAFT_TOOLS/rootfs" copy "$FLEXGRAFT_TEMPLATE" "$1" "$2"
 }
 
 start_plain() {
@@ -278,14 +277,14 @@ is_started() {
 }
 
 start_oci() {
-        local bundle=${rootfs%/*} runtime=${kind%%-*} userns='' log=${rootfs%/*}/log
+        local bundle=${rootfs%/*} runtime=${kind%%-*} userns='' log=${rootfs%/*}/log config
 
         CONTAINER_ID=flexgraft-$RUN_ID-$BATS_SUITE_TEST_NUMBER-$((++bed_serial))
         if [[ $kind != *-nouserns* ]]; then
                 userns=', {"type": "user"}], "uidMappings": [{"containerID": 0, "hostID": '$base', "size": 65536}],
                         "gidMappings": [{"containerID": 0, "hostID": '$base', "size": 65536}'
         fi
-        cat >"$bundle/config.json" <<END
+        IFS= read -r -d '' config <<END || :
 {"ociVersion": "1.0.2",
  "process": {"user": {"uid": 0, "gid": 0}, "cwd": "/", "args": ["/bin/container-init", "--pause", "1"],
         "env": ["PATH=/bin:/sbin:/usr/bin:/usr/sbin"], "noNewPrivileges": true,
@@ -298,6 +297,7 @@ start_oci() {
  "linux": {"namespaces": [{"type": "pid"}, {"type": "mount"}, {"type": "ipc"}, {"type": "uts"}, {"type": "network"}
         $userns]}}
 END
+        printf %s "$config" >"$bundle/config.json"
         if ! oci "$runtime" run --detach --bundle "$bundle" --pid-file "$bundle/pid" "$CONTAINER_ID" >"$log" 2>&1 </dev/null 3>&-; then
                 echo "$runtime did not start a container:"
                 cat "$log"
@@ -314,11 +314,20 @@ oci() {
         [[ -z ${OCI_ROOT:-} ]] || set -- --root "$OCI_ROOT" "$@"
         if [[ $runtime == runc ]]; then
                 runc "$@"
-        elif [[ $(stat --file-system --format %T /sys/fs/cgroup) == cgroup2fs ]]; then
+        elif cgroup2_is_mounted; then
                 crun --cgroup-manager=disabled "$@"
         else
                 unshare --mount sh -c 'mount -t cgroup2 cgroup2 /sys/fs/cgroup && exec crun --cgroup-manager=disabled "$@"' crun "$@"
         fi
+}
+
+cgroup2_is_mounted() {
+        local lines i
+        mapfile -t lines </proc/self/mountinfo
+        for ((i = ${#lines[@]} - 1; i >= 0; i--)); do
+                [[ ${lines[i]} != *' /sys/fs/cgroup '* ]] || break
+        done
+        ((i >= 0)) && [[ ${lines[i]} == *' - cgroup2 '* ]]
 }
 
 # use_container PID: the one that the other functions mean, when there are several.
@@ -332,18 +341,21 @@ use_container() {
 
 # in_container COMMAND...: as the root of the container, in all its namespaces.
 in_container() {
-        local namespaces=(--mount --pid --net --uts --ipc)
-        [[ $CONTAINER_KIND == *-nouserns* ]] || namespaces+=(--user)
-        [[ $CONTAINER_KIND == *-hostpid* ]] && namespaces=("${namespaces[@]/--pid/--mount}")
-        env -i PATH=/bin:/sbin:/usr/bin:/usr/sbin /usr/bin/nsenter --target "$CONTAINER_PID" "${namespaces[@]}" -- "$@" 3>&-
+        container_letters
+        "$FLEXGRAFT_TOOLS/enter" "$CONTAINER_PID" "nui$bed_letters" "$@" 3>&-
 }
 
 # as_user UID COMMAND...: in the current container, as that user of it.
 as_user() {
-        local user=$1 namespaces=(--mount --pid)
-        shift
-        [[ $CONTAINER_KIND == *-nouserns* ]] || namespaces+=(--user)
-        env -i PATH=/bin nsenter --target "$CONTAINER_PID" "${namespaces[@]}" --setuid "$user" --setgid "$user" -- "$@" 3>&-
+        container_letters
+        "$FLEXGRAFT_TOOLS/enter" "$CONTAINER_PID" "$bed_letters" --user "$@" 3>&-
+}
+
+# container_letters: the namespaces that matter to every process of the current container, as the tool enter calls them, in bed_letters.
+container_letters() {
+        bed_letters=m
+        [[ $CONTAINER_KIND == *-nouserns* ]] || bed_letters+=U
+        [[ $CONTAINER_KIND == *-hostpid* ]] || bed_letters+=p
 }
 
 # has_read COUNT: a reader in the current container, which writes how often it has read to /rounds, has more often than that.
@@ -392,23 +404,29 @@ decode_mount_path() {
 
 # mounts_at PATH: how many mounts the container has exactly there.
 mounts_at() {
-        local count=0 target
-        while read -r _ _ _ _ target _; do
-                decode_mount_path target
-                [[ $target == "$1" ]] && count=$((count + 1))
-        done <"/proc/$CONTAINER_PID/mountinfo"
-        echo "$count"
+        find_mounts_at "$1"
+        echo "$found_mounts"
 }
 
 # mount_line PATH: the container's mountinfo line of the topmost mount there.
 mount_line() {
-        local line target found=''
-        while read -r line; do
-                read -r _ _ _ _ target _ <<<"$line"
+        find_mounts_at "$1"
+        echo "$found_mount"
+}
+
+# find_mounts_at PATH: how many mounts the container has exactly there in found_mounts, the mountinfo line of the topmost in found_mount.
+find_mounts_at() {
+        local lines line fields target
+        found_mounts=0 found_mount=''
+        mapfile -t lines <"/proc/$CONTAINER_PID/mountinfo"
+        for line in "${lines[@]}"; do
+                read -ra fields <<<"$line"
+                target=${fields[4]}
                 decode_mount_path target
-                [[ $target == "$1" ]] && found=$line
-        done <"/proc/$CONTAINER_PID/mountinfo"
-        echo "$found"
+                [[ $target == "$1" ]] || continue
+                found_mounts=$((found_mounts + 1))
+                found_mount=$line
+        done
 }
 
 # container_snapshot / assert_container_unchanged: the mounts of the container, and what its root directory holds.
@@ -559,8 +577,14 @@ node_mounts() {
 # snapshot_node VARIABLE: everything that a helper could leave on the node: mounts, and loop devices over our images.
 snapshot_node() {
         local -n bed_into=$1
-        local bed_file bed_backing bed_ro bed_dio
-        bed_into=$(node_mounts)
+        local bed_file bed_backing bed_ro bed_dio bed_mounts
+        if [[ -n ${FLEXGRAFT_ISOLATED:-} ]]; then
+                mapfile bed_mounts </proc/self/mountinfo
+                printf -v bed_into %s "${bed_mounts[@]}"
+                bed_into=${bed_into%$'\n'}
+        else
+                bed_into=$(node_mounts)
+        fi
         for bed_file in /sys/block/loop*/loop/backing_file; do
                 { read -r bed_backing <"$bed_file"; } 2>/dev/null || continue
                 [[ $bed_backing == "$BATS_RUN_TMPDIR"/* ]] || continue
@@ -573,13 +597,15 @@ snapshot_node() {
 # node_snapshot / assert_node_unchanged: the same with the records of injected mounts, between two points of a test.
 node_snapshot() {
         snapshot_node bed_node
-        bed_node+=$(records)
+        find_records
+        bed_node+="${found_records[*]}"
 }
 
 assert_node_unchanged() {
         local now
         snapshot_node now
-        now+=$(records)
+        find_records
+        now+="${found_records[*]}"
         [[ $now == "$bed_node" ]] && return 0
         echo "the node is not as it was:"
         diff <(echo "$bed_node") <(echo "$now")
@@ -597,37 +623,88 @@ refuses_container() {
         assert_node_unchanged
 }
 
-# records: the names of all records, sorted; nothing for none.
-records() {
-        [[ -d $STATE_DIR ]] || return 0
-        find "$STATE_DIR" ! -type d ! -name .lock ! -name ".call-counts*" ! -path "$STATE_DIR/uses/*" ! -path "$STATE_DIR/pool-sums/*" -printf '%P\n' | sort
+# files_below DIR: what is below it and no directory, relative to it and sorted, in found_files.
+files_below() {
+        local file options=''
+        found_files=()
+        [[ -d $1 ]] || return 0
+        shopt -q globstar || options+=' globstar'
+        shopt -q dotglob || options+=' dotglob'
+        # shellcheck disable=SC2086 # words
+        [[ -z $options ]] || shopt -s $options
+        for file in "$1"/**; do
+                [[ (! -e $file || -d $file) && ! -L $file ]] || found_files+=("${file#"$1"/}")
+        done
+        # shellcheck disable=SC2086 # words
+        [[ -z $options ]] || shopt -u $options
 }
 
-# index_entries: what the index of uses holds: BUCKET/KEY:SORT:RECORD.
+# find_records: the names of all records, sorted, in found_records.
+find_records() {
+        local file
+        found_records=()
+        files_below "$STATE_DIR"
+        for file in "${found_files[@]}"; do
+                [[ /$file == */.lock || /$file == */.call-counts* || $file == uses/* || $file == pool-sums/* ]] || found_records+=("$file")
+        done
+}
+
+# records: the same, a line each; nothing for none.
+records() {
+        find_records
+        ((${#found_records[@]} == 0)) || printf '%s\n' "${found_records[@]}"
+}
+
+# find_index_entries: what the index of uses holds, BUCKET/KEY:SORT:RECORD, in found_entries.
+find_index_entries() {
+        local file
+        found_entries=()
+        files_below "$STATE_DIR/uses"
+        for file in "${found_files[@]}"; do
+                [[ ${file##*/} == .* ]] || found_entries+=("$file")
+        done
+}
+
+# index_entries: the same, a line each.
 index_entries() {
-        [[ -d $STATE_DIR/uses ]] || return 0
-        find "$STATE_DIR/uses" ! -type d ! -name '.*' -printf '%P\n' | sort
+        find_index_entries
+        ((${#found_entries[@]} == 0)) || printf '%s\n' "${found_entries[@]}"
 }
 
 # assert_no_records: neither records nor entries. In a sweep, whose calls were killed or failed (SWEEP_NUMBER says so), the index of uses may
 # have entries of no record, until volume-reconcile.
 assert_no_records() {
-        if [[ -n ${SWEEP_NUMBER:-} && -z $(records) && -n $(index_entries) ]]; then
+        find_records
+        find_index_entries
+        if [[ -n ${SWEEP_NUMBER:-} ]] && ((${#found_records[@]} == 0 && ${#found_entries[@]} > 0)); then
                 helper volume-reconcile '{}'
                 assert_success || return 1
+                find_records
+                find_index_entries
         fi
-        [[ -z $(records) && -z $(index_entries) ]] && return 0
-        echo "records or other files are left: $(records) $(index_entries)"
+        ((${#found_records[@]} == 0 && ${#found_entries[@]} == 0)) && return 0
+        echo "records or other files are left: ${found_records[*]} ${found_entries[*]}"
         show_last
         return 1
+}
+
+# find_new_processes: those that were not there when bed_setup began, /proc/PID each, in found_processes.
+find_new_processes() {
+        local process
+        found_processes=()
+        for process in /proc/[0-9]*; do
+                [[ ${bed_processes:-} == *" $process "* ]] || found_processes+=("$process")
+        done
 }
 
 # Processes of the programs under test that this run started and that still are.
 assert_no_helper_processes() {
         local link left=''
+        find_new_processes
+        ((${#found_processes[@]} > 0)) || return 0
         while read -r link; do
                 grep -qzF "FLEXGRAFT_CONFIG=$BATS_RUN_TMPDIR" "${link%/exe}/environ" 2>/dev/null && left+="${link%/exe} "
-        done < <(find /proc/[0-9]*/exe -maxdepth 0 -lname "$FLEXGRAFT_BIN/*" 2>/dev/null)
+        done < <(find "${found_processes[@]/%//exe}" -maxdepth 0 -lname "$FLEXGRAFT_BIN/*" 2>/dev/null)
         [[ -z $left ]] && return 0
         echo "processes are left: $left"
         return 1
@@ -767,6 +844,7 @@ json_field() {
 # assert_field JQ VALUE: what the jq expression gives, as raw text, is VALUE.
 assert_field() {
         local is
+        "$FLEXGRAFT_TOOLS/reply" is "$1" "$2" <<<"$json" && return 0
         is=$(json_field "$1")
         [[ $is == "$2" ]] && return 0
         echo "$1 is: $is"
@@ -808,14 +886,15 @@ assert_same_mounts() {
 }
 
 assert_mounts_at() {
-        is "$(mounts_at "$1")" "$2" "number of mounts at $1"
+        find_mounts_at "$1"
+        is "$found_mounts" "$2" "number of mounts at $1"
 }
 
 # assert_attributes PATH WORD...: the mount's own options have each WORD, and do not have each !WORD.
 assert_attributes() {
-        local path=$1 line options
-        line=$(mount_line "$path")
-        read -r _ _ _ _ _ options _ <<<"$line"
+        local path=$1 options
+        find_mounts_at "$path"
+        read -r _ _ _ _ _ options _ <<<"$found_mount"
         assert_options "$path" "$options" "${@:2}"
 }
 

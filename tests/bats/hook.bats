@@ -37,11 +37,11 @@ teardown() {
 
 @test "without an annotation of ours the hook costs less than twice its own bare start" {
         local bare
-        at_syscall --count "$(program mount-hook)" --version
+        at_syscall --count "$FLEXGRAFT_BIN/mount-hook" --version
         is "$status" 0
         bare=$AT_TOTAL
         put_state "$(jq -cn '[range(20) | {key: "com.example.\(.)", value: ("x" * 100)}] | from_entries')"
-        at_syscall --count "$(program mount-hook)" createRuntime <"$HOOK_STATE"
+        at_syscall --count "$FLEXGRAFT_BIN/mount-hook" createRuntime <"$HOOK_STATE"
         assert_silent
         echo "system calls: $AT_TOTAL, of a bare start: $bare"
         ((AT_TOTAL < 2 * bare))
@@ -73,11 +73,11 @@ teardown() {
         start_container plain-created
         ask '[{"type": "tmpfs", "target": "/data"}]'
         status=0
-        "$(program mount-hook)" createRuntime <"$HOOK_STATE" >&- 2>&- || status=$?
+        "$FLEXGRAFT_BIN/mount-hook" createRuntime <"$HOOK_STATE" >&- 2>&- || status=$?
         is "$status" 0
         assert_created_mounts_at /data 1
         status=0
-        "$(program mount-hook)" createRuntime <&- >&- 2>&- || status=$?
+        "$FLEXGRAFT_BIN/mount-hook" createRuntime <&- >&- 2>&- || status=$?
         is "$status" 2
 }
 
@@ -93,7 +93,7 @@ teardown() {
                 mv "$HOOK_STATE" "$HOOK_STATE.$number"
         done
         for number in 1 2 3 4 5 6 7 8; do
-                "$(program mount-hook)" createRuntime <"$HOOK_STATE.$number" >/dev/null 2>"$BATS_TEST_TMPDIR/stderr.$number" 3>&- &
+                "$FLEXGRAFT_BIN/mount-hook" createRuntime <"$HOOK_STATE.$number" >/dev/null 2>"$BATS_TEST_TMPDIR/stderr.$number" 3>&- &
                 pids+=("$!")
         done
         for number in 1 2 3 4 5 6 7 8; do

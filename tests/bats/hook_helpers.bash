@@ -135,7 +135,7 @@ make_bundle() {
         BUNDLE_BASE=$base
         make_rootfs "$BUNDLE/rootfs" "$base"
         arguments=$(jq -cn --arg script "${2:-}" 'if $script == "" then ["/bin/container-init", "--pause", "1"] else ["sh", "-c", $script] end')
-        jq -n --argjson annotations "$1" --argjson arguments "$arguments" --argjson base "$base" --arg program "$(program mount-hook)" \
+        jq -n --argjson annotations "$1" --argjson arguments "$arguments" --argjson base "$base" --arg program "$FLEXGRAFT_BIN/mount-hook" \
                 --argjson stages "$BUNDLE_STAGES" --argjson root "$BUNDLE_ROOT" --argjson mounts "$BUNDLE_MOUNTS" --argjson linux "$BUNDLE_LINUX" '
                 {ociVersion: "1.0.2",
                  process: {user: {uid: 0, gid: 0}, cwd: "/", args: $arguments, env: ["PATH=/bin"], noNewPrivileges: true,

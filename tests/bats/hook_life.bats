@@ -221,7 +221,7 @@ survives_kill() {
         in_container dd if=/dev/zero of=/disk bs=4096 count=1 conv=notrunc status=none
         stop_container
         put_state '{"io.flexgraft.mounts": "[]"}' 'del(.pid)'
-        background sh -c 'exec "$0" poststop <"$1"' "$(program mount-hook)" "$HOOK_STATE"
+        background sh -c 'exec "$0" poststop <"$1"' "$FLEXGRAFT_BIN/mount-hook" "$HOOK_STATE"
         wait_until 20 process_is_gone "$BACKGROUND_PID" || { fsfreeze --unfreeze "$below"; return 1; }
         is "$(record_count)" 1 "number of records"
         fsfreeze --unfreeze "$below"

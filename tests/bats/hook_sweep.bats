@@ -44,14 +44,14 @@ hook_sweep() {
         done
         sweep --reply plain "${options[@]}" --watch tree "$STATE_DIR" --watch mounts self -- \
                 sh "rm -rf '$SWEEP_ROOTFS/made'" ';' \
-                background PID "$(tool container-init)" --base 100000 --created "$BATS_TEST_TMPDIR/sweep/start" "$SWEEP_ROOTFS" ';' \
+                background PID "$FLEXGRAFT_TOOLS/container-init" --base 100000 --created "$BATS_TEST_TMPDIR/sweep/start" "$SWEEP_ROOTFS" ';' \
                 stdin "$SWEEP_ASKED" ';' \
                 remember mounts @PID@ ';' \
-                act "$(program mount-hook)" createRuntime ';' \
+                act "$FLEXGRAFT_BIN/mount-hook" createRuntime ';' \
                 "${@:2}" \
                 end PID ';' \
                 stdin "$SWEEP_STOPPED" ';' \
-                call "$(program mount-hook)" poststop ';' \
+                call "$FLEXGRAFT_BIN/mount-hook" poststop ';' \
                 same ';'
         assert_no_records && assert_node_unchanged
 }
@@ -63,7 +63,7 @@ hook_sweep() {
 
 @test "killed before any call at createRuntime: again succeeds, with one mount each" {
         sweep_begin
-        hook_sweep --kill -- call "$(program mount-hook)" createRuntime ';' "${MOUNTED_ONCE[@]}"
+        hook_sweep --kill -- call "$FLEXGRAFT_BIN/mount-hook" createRuntime ';' "${MOUNTED_ONCE[@]}"
 }
 
 # fails_cleanly ERRNO: any call fails so: the hook says so and has left nothing, or has done its work.
@@ -93,14 +93,14 @@ fails_cleanly() {
         stop_container
         put_state '{"io.flexgraft.mounts": "[]"}' 'del(.pid)'
         rm -rf "$STATE_DIR/uses" # the record as it is copied has no entries there
-        "$FLEXGRAFT_TOOLS/at-syscall" --log "$BATS_TEST_TMPDIR/log" "$(program mount-hook)" poststop <"$HOOK_STATE" >/dev/null 2>&1 3>&-
+        "$FLEXGRAFT_TOOLS/at-syscall" --log "$BATS_TEST_TMPDIR/log" "$FLEXGRAFT_BIN/mount-hook" poststop <"$HOOK_STATE" >/dev/null 2>&1 3>&-
         # it looks at every process of the node, with these calls; a few of each are enough, and the later ones may be gone with a process
         points=$(awk '++count[$3] < 30 { print $3 ":" count[$3] (count[$3] > 2 ? "?" : "") }' "$BATS_TEST_TMPDIR/log" | sweep_places)
         sweep --reply plain --kill --at "$points" --watch tree "$STATE_DIR" -- \
                 sh "cp '$copy' '$record' && rm -rf '$STATE_DIR/uses'" ';' \
                 stdin "$(<"$HOOK_STATE")" ';' \
-                act "$(program mount-hook)" poststop ';' \
-                call "$(program mount-hook)" poststop ';' \
+                act "$FLEXGRAFT_BIN/mount-hook" poststop ';' \
+                call "$FLEXGRAFT_BIN/mount-hook" poststop ';' \
                 same ';'
         assert_no_records
 }

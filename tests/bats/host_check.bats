@@ -78,7 +78,7 @@ traced() {
 
 # with_failing CALL ERRNO: the next calls get this error from the first call of that name.
 with_failing() {
-        HELPER_PREFIX=("$(tool at-syscall)" --at "$1" --fail "$2" --)
+        HELPER_PREFIX=("$FLEXGRAFT_TOOLS/at-syscall" --at "$1" --fail "$2" --)
 }
 
 pool() { # NAME JSON
@@ -346,7 +346,7 @@ processes_are_not() {
 
 @test "a pool that does not answer is unknown within the time limit, and the other rows are there" {
         mkdir "$BATS_TEST_TMPDIR/fuse"
-        background_ready "$(tool silent-fuse)" "$BATS_TEST_TMPDIR/fuse"
+        background_ready "$FLEXGRAFT_TOOLS/silent-fuse" "$BATS_TEST_TMPDIR/fuse"
         pool slow "{\"type\": \"loop\", \"path\": \"$BATS_TEST_TMPDIR/fuse\"}"
         not_hung check '{"timeoutSeconds": 15}'
         is "$(row 'pool slow' state) - $(row 'pool slow' found)" 'unknown - no answer in time: a filesystem, a device or a program hangs'
@@ -413,7 +413,7 @@ no_xfs_is_mounted() {
 }
 
 @test "where no user namespace can be made, nothing is said to be id-mapped" {
-        HELPER_PREFIX=("$(tool at-syscall)" --at unshare:2 --fail ENOSPC --)
+        HELPER_PREFIX=("$FLEXGRAFT_TOOLS/at-syscall" --at unshare:2 --fail ENOSPC --)
         check
         is "$(row user-namespaces state)" missing
         [[ $(row user-namespaces advice) == *user.max_user_namespaces* ]]
@@ -428,7 +428,7 @@ no_xfs_is_mounted() {
 
 @test "pmem-namespaces must really start: a libndctl that cannot be loaded is found" {
         local library
-        library=$(ldd "$(program verbs/pmem-namespaces)" | awk '$1 ~ /^libndctl/ {print $3}')
+        library=$(ldd "$FLEXGRAFT_BIN/verbs/pmem-namespaces" | awk '$1 ~ /^libndctl/ {print $3}')
         [[ -n $library ]]
         check
         is "$(row pmem-namespaces state)" ok

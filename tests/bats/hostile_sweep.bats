@@ -63,8 +63,8 @@ swap_before_each() {
 # container_of KIND ROOTFS: the step that starts such a container in each round; PID is its pid.
 container_of() {
         case $1 in
-        plain) CONTAINER=(background PID "$(tool container-init)" --base 100000 "$2" ';') ;;
-        plain-nouserns) CONTAINER=(background PID "$(tool container-init)" --base 0 --no-userns "$2" ';') ;;
+        plain) CONTAINER=(background PID "$FLEXGRAFT_TOOLS/container-init" --base 100000 "$2" ';') ;;
+        plain-nouserns) CONTAINER=(background PID "$FLEXGRAFT_TOOLS/container-init" --base 0 --no-userns "$2" ';') ;;
         esac
 }
 

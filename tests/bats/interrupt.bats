@@ -28,7 +28,7 @@ is_taken_back() {
 
 # signalled SIGNAL: volume-create and its worker get this signal, as from a terminal, where the image takes its blocks.
 signalled() {
-        at_syscall --at fallocate --run "kill -$1 \$AT_MAIN_PID \$AT_PID" "$(program volume-create)" "$REQUEST"
+        at_syscall --at fallocate --run "kill -$1 \$AT_MAIN_PID \$AT_PID" "$FLEXGRAFT_BIN/volume-create" "$REQUEST"
         is "$AT_REACHED" 1
 }
 
@@ -50,7 +50,7 @@ signalled() {
 }
 
 @test "a second interrupt ends volume-create at once, and the same request again finds its way" {
-        at_syscall --each "case \$AT_NAME in fallocate|rt_sigreturn) kill -INT \$AT_MAIN_PID ;; esac" "$(program volume-create)" "$REQUEST"
+        at_syscall --each "case \$AT_NAME in fallocate|rt_sigreturn) kill -INT \$AT_MAIN_PID ;; esac" "$FLEXGRAFT_BIN/volume-create" "$REQUEST"
         is "$status" 130
         created "$REQUEST"
         removed '{"name": "data"}'
@@ -65,22 +65,22 @@ signalled() {
 
 @test "volume-create that waits for another call's lock gives up when it is interrupted" {
         created '{"name": "other", "size": "1m", "pool": "fast"}'
-        background_ready "$(tool hold-locks)" "$STATE_DIR/provisioned/.lock"
-        at_syscall --at fcntl --run "(sleep 0.1; kill -INT \$AT_MAIN_PID) >/dev/null 2>&1 &" "$(program volume-create)" "$REQUEST"
+        background_ready "$FLEXGRAFT_TOOLS/hold-locks" "$STATE_DIR/provisioned/.lock"
+        at_syscall --at fcntl --run "(sleep 0.1; kill -INT \$AT_MAIN_PID) >/dev/null 2>&1 &" "$FLEXGRAFT_BIN/volume-create" "$REQUEST"
         assert_failure ECANCELED
         [[ ! -e $STATE_DIR/provisioned/data.json ]]
 }
 
 @test "an interrupt that comes just before volume-create waits for a lock ends the wait, too" {
         created '{"name": "other", "size": "1m", "pool": "fast"}'
-        background_ready "$(tool hold-locks)" "$STATE_DIR/provisioned/.lock"
+        background_ready "$FLEXGRAFT_TOOLS/hold-locks" "$STATE_DIR/provisioned/.lock"
         cat >"$BATS_TEST_TMPDIR/each" <<END
 [ "\$AT_NAME" = fcntl ] && [ ! -e '$BATS_TEST_TMPDIR/sent' ] || exit 0
 readlink "/proc/\$AT_PID/fd"/* | grep -q provisioned/.lock || exit 0
 touch '$BATS_TEST_TMPDIR/sent'
 kill -INT "\$AT_MAIN_PID"
 END
-        at_syscall --each "sh '$BATS_TEST_TMPDIR/each'" "$(program volume-create)" "$REQUEST"
+        at_syscall --each "sh '$BATS_TEST_TMPDIR/each'" "$FLEXGRAFT_BIN/volume-create" "$REQUEST"
         assert_failure ECANCELED
         [[ -e $BATS_TEST_TMPDIR/sent && ! -e $STATE_DIR/provisioned/data.json ]]
 }
@@ -96,7 +96,7 @@ make_copied() {
 
 # signalled_copying PROGRAM REQUEST: it and its worker get ^C in the first of the two steps.
 signalled_copying() {
-        at_syscall --at copy_file_range --run "kill -INT \$AT_MAIN_PID \$AT_PID" "$(program "$1")" "$2"
+        at_syscall --at copy_file_range --run "kill -INT \$AT_MAIN_PID \$AT_PID" "$FLEXGRAFT_BIN/$1" "$2"
         is "$AT_REACHED" 1
         assert_failure ECANCELED
         [[ $output == *'interrupted (SIGINT)'* ]]
@@ -115,7 +115,7 @@ signalled_copying() {
 @test "volume-create of a copy in another pool that is interrupted takes the copy back" {
         make_copied
         make_pool_in_memory slow 64m
-        at_syscall --at pwrite64 --run "kill -INT \$AT_MAIN_PID \$AT_PID" "$(program volume-create)" '{"name": "copy", "from": "data", "pool": "slow"}'
+        at_syscall --at pwrite64 --run "kill -INT \$AT_MAIN_PID \$AT_PID" "$FLEXGRAFT_BIN/volume-create" '{"name": "copy", "from": "data", "pool": "slow"}'
         is "$AT_REACHED" 1
         assert_failure ECANCELED
         [[ $output == *'interrupted (SIGINT)'* ]]
@@ -166,7 +166,7 @@ has_size() {
         created "$REQUEST"
         for call in fallocate ftruncate renameat; do
                 after=$((before + (1 << 20)))
-                at_syscall --at "$call" --run "kill -INT \$AT_MAIN_PID \$AT_PID" "$(program volume-expand)" "{\"name\": \"data\", \"size\": $after}"
+                at_syscall --at "$call" --run "kill -INT \$AT_MAIN_PID \$AT_PID" "$FLEXGRAFT_BIN/volume-expand" "{\"name\": \"data\", \"size\": $after}"
                 is "$AT_REACHED" 1 "reached $call"
                 if [[ $status == 0 ]]; then
                         assert_success
@@ -210,7 +210,7 @@ without_slow_mkfs() {
 # in_mkfs PROGRAM ARGUMENT...: begins it, and waits for mkfs; its pid in BACKGROUND_PID.
 in_mkfs() {
         rm -f "$BATS_TEST_TMPDIR/mkfs"
-        background env --default-signal=INT "$(program "$1")" "${@:2}" >"$BATS_TEST_TMPDIR/reply" 2>"$BATS_TEST_TMPDIR/said"
+        background env --default-signal=INT "$FLEXGRAFT_BIN/$1" "${@:2}" >"$BATS_TEST_TMPDIR/reply" 2>"$BATS_TEST_TMPDIR/said"
         wait_until 10 test -s "$BATS_TEST_TMPDIR/mkfs"
 }
 
@@ -342,7 +342,7 @@ is_cleared() {
 @test "on a terminal a bar tells how far a copy is, and is gone when that is done" {
         make_copied
         # the bar is for what takes more than half a second
-        in_terminal "$(tool at-syscall)" --at copy_file_range --run 'sleep 0.7' "$(program volume-create)" '{"name": "copy", "from": "data"}'
+        in_terminal "$FLEXGRAFT_TOOLS/at-syscall" --at copy_file_range --run 'sleep 0.7' "$FLEXGRAFT_BIN/volume-create" '{"name": "copy", "from": "data"}'
         wait "$BACKGROUND_PID"
         exec {KEYS}>&-
         [[ $(<"$BATS_TEST_TMPDIR/reply") == '{"status":"Success",'* ]]
@@ -355,7 +355,7 @@ is_cleared() {
         start_container plain
         with_slow_mkfs
         rm -f "$BATS_TEST_TMPDIR/mkfs"
-        in_terminal "$(program mount-volume)" "$(volume_request db /data)"
+        in_terminal "$FLEXGRAFT_BIN/mount-volume" "$(volume_request db /data)"
         wait_until 10 test -s "$BATS_TEST_TMPDIR/mkfs"
         wait_until 10 shows 'mount-volume: mkfs /dev/loop[0-9]+: [0-9.]+[KM]'
         printf '\003' >&"$KEYS"
@@ -370,7 +370,7 @@ is_cleared() {
 
 @test "--progress=none shows no bar on a terminal" {
         make_copied
-        in_terminal "$(tool at-syscall)" --at copy_file_range --run 'sleep 0.7' "$(program volume-create)" --progress=none '{"name": "copy", "from": "data"}'
+        in_terminal "$FLEXGRAFT_TOOLS/at-syscall" --at copy_file_range --run 'sleep 0.7' "$FLEXGRAFT_BIN/volume-create" --progress=none '{"name": "copy", "from": "data"}'
         wait "$BACKGROUND_PID"
         exec {KEYS}>&-
         [[ $(<"$BATS_TEST_TMPDIR/reply") == '{"status":"Success",'* && ! -s $BATS_TEST_TMPDIR/shown ]]

@@ -15,7 +15,7 @@ teardown() {
 }
 
 table() {
-        run --separate-stderr "$(program mount-list)" --table "$@"
+        run --separate-stderr "$FLEXGRAFT_BIN/mount-list" --table "$@"
         echo "status $status"
         echo "$output"
         echo "$stderr"
@@ -83,13 +83,13 @@ bind() { # TARGET
 
 # list_calls: the system calls that mount-list makes now, and whether it reads a table of mounts.
 list_calls() {
-        "$(tool at-syscall)" --count --log "$BATS_TEST_TMPDIR/log" -- "$(program mount-list)" '{}' >/dev/null
+        "$FLEXGRAFT_TOOLS/at-syscall" --count --log "$BATS_TEST_TMPDIR/log" -- "$FLEXGRAFT_BIN/mount-list" '{}' >/dev/null
         wc -l <"$BATS_TEST_TMPDIR/log"
 }
 
 # bats test_tags=text
 @test "listing costs the same however many other mounts the container has, where the kernel has statmount" {
-        "$(tool kernel-can)" statmount || skip "this kernel has no statmount of another namespace"
+        "$FLEXGRAFT_TOOLS/kernel-can" statmount || skip "this kernel has no statmount of another namespace"
         local few many
         start_container plain
         bind /covered

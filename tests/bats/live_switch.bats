@@ -346,7 +346,7 @@ switched_back_at() {
                 {\"type\": \"volume\", \"volume\": \"other\", \"target\": \"/data\", \"replace\": true}, {\"type\": \"tmpfs\", \"target\": \"/more\"}]}"
         at_syscall --at "move_mount:$1" --fail EIO \
                 --each "grep -q ' /data ' /proc/$CONTAINER_PID/mountinfo || echo \$AT_NAME >>'$BATS_TEST_TMPDIR/bare'" \
-                "$(program mount-batch)" "$request"
+                "$FLEXGRAFT_BIN/mount-batch" "$request"
         is "$AT_REACHED" 1
         assert_failure EIO
         is "$(cat "$BATS_TEST_TMPDIR/bare" 2>/dev/null)" "" "calls at which nothing was mounted"
@@ -359,7 +359,7 @@ switched_back_at() {
 @test "a batch that fails after it has switched a volume switches it back, with no moment without a mount" {
         local last
         on_data
-        at_syscall --log "$BATS_TEST_TMPDIR/log" "$(program mount-batch)" "{\"container\": $CONTAINER_PID, \"mounts\": [
+        at_syscall --log "$BATS_TEST_TMPDIR/log" "$FLEXGRAFT_BIN/mount-batch" "{\"container\": $CONTAINER_PID, \"mounts\": [
                 {\"type\": \"volume\", \"volume\": \"other\", \"target\": \"/data\", \"replace\": true}, {\"type\": \"tmpfs\", \"target\": \"/more\"}]}"
         assert_success
         last=$(grep -c ' move_mount ' "$BATS_TEST_TMPDIR/log")
@@ -442,9 +442,9 @@ switched_back_at() {
         cat >"$BATS_TEST_TMPDIR/each" <<END
 [ ! -e '$BATS_TEST_TMPDIR/tidied' ] && ls '$STATE_DIR'/mounts/.former-*.tmp || exit 0
 touch '$BATS_TEST_TMPDIR/tidied'
-'$(program volume-reconcile)' '{}'
+'$FLEXGRAFT_BIN/volume-reconcile' '{}'
 END
-        at_syscall --each "[ \$AT_NAME != renameat ] || sh '$BATS_TEST_TMPDIR/each' >/dev/null 2>&1" "$(program mount-volume)" "$(volume_request other /data '"replace": true')"
+        at_syscall --each "[ \$AT_NAME != renameat ] || sh '$BATS_TEST_TMPDIR/each' >/dev/null 2>&1" "$FLEXGRAFT_BIN/mount-volume" "$(volume_request other /data '"replace": true')"
         assert_success
         [[ -e $BATS_TEST_TMPDIR/tidied ]]
         is "$(compgen -G "$STATE_DIR/mounts/.*.tmp")" "" "what is left of it"
@@ -615,7 +615,7 @@ eighty_hold() {
         holds file /data/marker
         # the seconds pass where the look begins: open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC)
         at_syscall --at openat --where 2=/proc --where 3=0x290000 --to-point --run 'sleep 2.1' \
-                "$(program mount-volume)" "$(volume_request other /data '"replace": true')"
+                "$FLEXGRAFT_BIN/mount-volume" "$(volume_request other /data '"replace": true')"
         assert_success
         is "$AT_REACHED" 1 "a look"
         assert_field '.mount.stillOpen | length' 0
@@ -634,7 +634,7 @@ eighty_hold() {
         on_data
         made third
         for i in other third other third; do
-                "$(program mount-volume)" "$(volume_request $i /data '"replace": true')" >/dev/null 3>&- &
+                "$FLEXGRAFT_BIN/mount-volume" "$(volume_request $i /data '"replace": true')" >/dev/null 3>&- &
                 pids+=($!)
         done
         wait "${pids[@]}" || :
@@ -691,15 +691,15 @@ sweep_setup() {
 sweep_switch() {
         sweep_setup
         WIDER=3 sweep "${AROUND[@]}" "$@" -- \
-                call "$(program mount-volume)" "$(volume_request db "$TARGET")" ';' \
-                act "$(program mount-volume)" "$SWITCH" ';' \
+                call "$FLEXGRAFT_BIN/mount-volume" "$(volume_request db "$TARGET")" ';' \
+                act "$FLEXGRAFT_BIN/mount-volume" "$SWITCH" ';' \
                 sh "grep -q ' $TARGET ' /proc/$CONTAINER_PID/mountinfo" ';' \
                 on-success mounts "$CONTAINER_PID" "$TARGET" 1 ';' \
                 on-failure mounts "$CONTAINER_PID" "$TARGET" 1 ';' \
-                call "$(program mount-volume)" "$SWITCH" ';' \
+                call "$FLEXGRAFT_BIN/mount-volume" "$SWITCH" ';' \
                 mounts "$CONTAINER_PID" "$TARGET" 1 ';' \
                 loops "$BATS_TEST_TMPDIR/" 1 ';' \
-                call "$(program mount-remove)" "$(remove_request "$TARGET")" ';' \
+                call "$FLEXGRAFT_BIN/mount-remove" "$(remove_request "$TARGET")" ';' \
                 mounts "$CONTAINER_PID" "$TARGET" 0 ';' \
                 loops "$BATS_TEST_TMPDIR/" 0 ';' \
                 same ';'
@@ -725,14 +725,14 @@ sweep_switch() {
         sweep_setup
         # a call that is killed before it wrote its record may leave its volume attached, until the next that mounts it
         WIDER=4 sweep "${AROUND[@]}" --kill -- \
-                call "$(program mount-volume)" "$(volume_request db "$TARGET")" ';' \
-                act "$(program mount-volume)" "$SWITCH" ';' \
-                call "$(program mount-volume)" "$(volume_request db "$TARGET" '"replace": true')" ';' \
+                call "$FLEXGRAFT_BIN/mount-volume" "$(volume_request db "$TARGET")" ';' \
+                act "$FLEXGRAFT_BIN/mount-volume" "$SWITCH" ';' \
+                call "$FLEXGRAFT_BIN/mount-volume" "$(volume_request db "$TARGET" '"replace": true')" ';' \
                 mounts "$CONTAINER_PID" "$TARGET" 1 ';' \
-                call "$(program mount-volume)" "$(volume_request other /other)" ';' \
-                call "$(program mount-remove)" "$(remove_request /other)" ';' \
+                call "$FLEXGRAFT_BIN/mount-volume" "$(volume_request other /other)" ';' \
+                call "$FLEXGRAFT_BIN/mount-remove" "$(remove_request /other)" ';' \
                 loops "$BATS_TEST_TMPDIR/" 1 ';' \
-                call "$(program mount-remove)" "$(remove_request "$TARGET")" ';' \
+                call "$FLEXGRAFT_BIN/mount-remove" "$(remove_request "$TARGET")" ';' \
                 mounts "$CONTAINER_PID" "$TARGET" 0 ';' \
                 loops "$BATS_TEST_TMPDIR/" 0 ';' \
                 same ';'
@@ -742,10 +742,10 @@ sweep_switch() {
 @test "mount-remove after a switch, killed before any call: again succeeds, and both volumes are detached" {
         sweep_setup
         WIDER=4 sweep "${AROUND[@]}" --kill -- \
-                call "$(program mount-volume)" "$(volume_request db "$TARGET")" ';' \
-                call "$(program mount-volume)" "$SWITCH" ';' \
-                act "$(program mount-remove)" "$(remove_request "$TARGET")" ';' \
-                call "$(program mount-remove)" "$(remove_request "$TARGET")" ';' \
+                call "$FLEXGRAFT_BIN/mount-volume" "$(volume_request db "$TARGET")" ';' \
+                call "$FLEXGRAFT_BIN/mount-volume" "$SWITCH" ';' \
+                act "$FLEXGRAFT_BIN/mount-remove" "$(remove_request "$TARGET")" ';' \
+                call "$FLEXGRAFT_BIN/mount-remove" "$(remove_request "$TARGET")" ';' \
                 mounts "$CONTAINER_PID" "$TARGET" 0 ';' \
                 loops "$BATS_TEST_TMPDIR/" 0 ';' \
                 same ';'

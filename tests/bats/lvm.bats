@@ -57,7 +57,7 @@ profile() { # NAME PARAMETERS
 
 # runs_of_lvm PROGRAM REQUEST: how often it runs lvm.
 runs_of_lvm() {
-        at_syscall --log "$BATS_TEST_TMPDIR/calls" "$(program "$1")" "$2"
+        at_syscall --log "$BATS_TEST_TMPDIR/calls" "$FLEXGRAFT_BIN/$1" "$2"
         assert_success >&2 || return 1
         awk '$3 == "execve"' "$BATS_TEST_TMPDIR/calls" | wc -l
 }
@@ -330,7 +330,7 @@ ephemeral() {
         assert_success
         HELPER_PREFIX=(env --default-signal=INT) # whoever runs the tests may ignore it
         # BLKGETSIZE64, after which it begins
-        at_syscall --own --at ioctl --where 2=0x80081272 --run "kill -INT \$AT_MAIN_PID \$AT_PID" "$(program volume-delete)" '{"name": "data"}'
+        at_syscall --own --at ioctl --where 2=0x80081272 --run "kill -INT \$AT_MAIN_PID \$AT_PID" "$FLEXGRAFT_BIN/volume-delete" '{"name": "data"}'
         HELPER_PREFIX=()
         is "$AT_REACHED" 1
         assert_failure ECANCELED
@@ -715,7 +715,7 @@ size_of_lv() {
 @test "volumes made at a time are all made, and of the last room one gets it" {
         local i made=0 pids=()
         for i in 1 2 3 4; do
-                "$(program volume-create)" "{\"name\": \"v$i\", \"size\": $((15 * EXTENT)), \"pool\": \"big\"}" >"$BATS_TEST_TMPDIR/reply.$i" 3>&- &
+                "$FLEXGRAFT_BIN/volume-create" "{\"name\": \"v$i\", \"size\": $((15 * EXTENT)), \"pool\": \"big\"}" >"$BATS_TEST_TMPDIR/reply.$i" 3>&- &
                 pids+=($!)
         done
         for i in 1 2 3 4; do

@@ -155,11 +155,11 @@ tells_the_past() {
         local before one
         make plain 8m '"type": "raid1", "snapshotsize": "50%"'
         before=$(available)
-        at_syscall --log "$BATS_TEST_TMPDIR/calls" "$(program volume-snapshot)" '{"name": "data", "snapshot": "monday"}'
+        at_syscall --log "$BATS_TEST_TMPDIR/calls" "$FLEXGRAFT_BIN/volume-snapshot" '{"name": "data", "snapshot": "monday"}'
         assert_success
         # besides the programs that are run for what was made before it
         one=$(awk '$3 == "execve"' "$BATS_TEST_TMPDIR/calls" | wc -l)
-        at_syscall --log "$BATS_TEST_TMPDIR/calls" "$(program volume-capacity)" '{"pool": "default"}'
+        at_syscall --log "$BATS_TEST_TMPDIR/calls" "$FLEXGRAFT_BIN/volume-capacity" '{"pool": "default"}'
         is $((one - $(awk '$3 == "execve"' "$BATS_TEST_TMPDIR/calls" | wc -l))) 3
         is "$(jq -r .identity "$STATE_DIR/provisioned/monday.json" | wc -c)" 39
         is "$(available)" $((before - 2 * EXTENT)) # half, and where it belongs
@@ -255,7 +255,7 @@ write() {
 
 # kill_at CALL REQUEST: volume-snapshot, with all its processes, before that call.
 kill_at() {
-        at_syscall --at "$1" --kill "$(program volume-snapshot)" "$2"
+        at_syscall --at "$1" --kill "$FLEXGRAFT_BIN/volume-snapshot" "$2"
         is "$status" 137
 }
 
@@ -287,7 +287,7 @@ kill_at() {
         snapped '{"name": "data", "snapshot": "monday"}'
         kubelet_detach data
         for ((step = 2;; step++)); do
-                at_syscall --at "execve:$step" --kill "$(program volume-snapshot)" '{"name": "data", "restore": "monday"}'
+                at_syscall --at "execve:$step" --kill "$FLEXGRAFT_BIN/volume-snapshot" '{"name": "data", "restore": "monday"}'
                 [[ $status == 137 ]] || break # it survived: that call was after the last
                 snapped '{"name": "data", "restore": "monday"}'
                 is "$(lvm_volumes "$GROUP")" $'data thin\nmonday thin\npool thin-pool'

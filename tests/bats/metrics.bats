@@ -96,7 +96,7 @@ sample() {
                 call mount "$dir" "$(spec "$name" type=tmpfs size=8Mi)"
                 succeeded
         done
-        background_ready "$(tool silent-fuse)" "$KUBELET/pods/pod-one" --read
+        background_ready "$FLEXGRAFT_TOOLS/silent-fuse" "$KUBELET/pods/pod-one" --read
         not_hung metrics volume-list
         dir=$KUBELET/pods/pod-one/volumes/$DRIVER_NAME/one
         is "$(sample flexgraft_driver_mount_state "volume=\"one\",driver=\"$DRIVER_NAME\",directory=\"$dir\",state=\"unknown\"")" 1
@@ -209,7 +209,7 @@ calls() {
         local i pids=()
         created '{"name": "one", "size": "1m"}'
         for ((i = 0; i < 16; i++)); do
-                "$(program volume-list)" >/dev/null &
+                "$FLEXGRAFT_BIN/volume-list" >/dev/null &
                 pids+=($!)
         done
         wait "${pids[@]}"

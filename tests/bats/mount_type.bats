@@ -48,7 +48,7 @@ teardown() {
         ends_with 0
         # it looks at the directory before it mounts there, and again afterwards
         at_syscall --at statx:2 --where "2=$POINT" --run "mount -t tmpfs other '$POINT' && touch '$POINT/file'" -- \
-                "$(program mount.flexgraft)" db "$POINT"
+                "$FLEXGRAFT_BIN/mount.flexgraft" db "$POINT"
         [[ $status != 0 && $stderr == *"another process mounted on $POINT meanwhile"* ]]
         [[ -e $POINT/file ]]
         is "$(shown FSTYPE)" $'ext4\ntmpfs'

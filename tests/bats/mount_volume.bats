@@ -574,19 +574,19 @@ uses_of() {
         start_container plain 300000
         pids+=("$CONTAINER_PID")
         for round in 1 2 3; do
-                background "$(program mount-volume)" "{\"container\": ${pids[0]}, \"volume\": \"db\", \"target\": \"/data\"}" >/dev/null
+                background "$FLEXGRAFT_BIN/mount-volume" "{\"container\": ${pids[0]}, \"volume\": \"db\", \"target\": \"/data\"}" >/dev/null
                 use_container "${pids[1]}"
                 mount_volume db /data
                 assert_success
                 wait "$BACKGROUND_PID"
                 is "$(loops_of_test | wc -l)" 1
                 use_container "${pids[0]}"
-                background "$(program mount-remove)" "$(remove_request /data)" >/dev/null
+                background "$FLEXGRAFT_BIN/mount-remove" "$(remove_request /data)" >/dev/null
                 removing=$BACKGROUND_PID
                 use_container "${pids[1]}"
                 remove_mount /data
                 assert_success
-                background "$(program mount-volume)" "{\"container\": ${pids[0]}, \"volume\": \"db\", \"target\": \"/again\"}" >/dev/null
+                background "$FLEXGRAFT_BIN/mount-volume" "{\"container\": ${pids[0]}, \"volume\": \"db\", \"target\": \"/again\"}" >/dev/null
                 use_container "${pids[0]}"
                 wait "$BACKGROUND_PID"
                 wait "$removing"
@@ -600,9 +600,9 @@ uses_of() {
 # begins_while_held NAME [MEMBERS]: mount-volume on /data in the background, while another call has the lock of every volume; it waits
 # for that one. Its reply is in BATS_TEST_TMPDIR/reply, and lock_freed lets it go on.
 begins_while_held() {
-        background_ready "$(tool hold-locks)" "$STATE_DIR/volumes/.lock"
+        background_ready "$FLEXGRAFT_TOOLS/hold-locks" "$STATE_DIR/volumes/.lock"
         HOLDER=$BACKGROUND_PID
-        background "$(program mount-volume)" "$(volume_request "$1" /data "${2:-}")" >"$BATS_TEST_TMPDIR/reply"
+        background "$FLEXGRAFT_BIN/mount-volume" "$(volume_request "$1" /data "${2:-}")" >"$BATS_TEST_TMPDIR/reply"
         wait_until 10 waits_for_volume
 }
 

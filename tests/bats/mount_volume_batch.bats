@@ -134,11 +134,11 @@ is_detached() {
         batch "$(entry a /a)"
         removed /a # the file of locks is there
         for round in 1 2 3; do
-                background_ready "$(tool hold-locks)" "$STATE_DIR/volumes/.lock"
+                background_ready "$FLEXGRAFT_TOOLS/hold-locks" "$STATE_DIR/volumes/.lock"
                 pids=("$BACKGROUND_PID")
-                background "$(program mount-batch)" "{\"container\": $first, \"timeoutSeconds\": 60, \"mounts\": [$(entry a /a), $(entry b /b)]}" >"$BATS_TEST_TMPDIR/first"
+                background "$FLEXGRAFT_BIN/mount-batch" "{\"container\": $first, \"timeoutSeconds\": 60, \"mounts\": [$(entry a /a), $(entry b /b)]}" >"$BATS_TEST_TMPDIR/first"
                 pids+=("$BACKGROUND_PID")
-                background "$(program mount-batch)" "{\"container\": $CONTAINER_PID, \"timeoutSeconds\": 60, \"mounts\": [$(entry b /b), $(entry a /a)]}" >"$BATS_TEST_TMPDIR/second"
+                background "$FLEXGRAFT_BIN/mount-batch" "{\"container\": $CONTAINER_PID, \"timeoutSeconds\": 60, \"mounts\": [$(entry b /b), $(entry a /a)]}" >"$BATS_TEST_TMPDIR/second"
                 pids+=("$BACKGROUND_PID")
                 wait_until 10 waits_for_volume 2
                 end_process "${pids[0]}"
@@ -201,7 +201,7 @@ forbids() {
         made web-2 '"pool": "fast"'
         start_container plain-created
         mkdir -m 0700 "$STATE_DIR/volumes"
-        background_ready "$(tool hold-locks)" "$STATE_DIR/volumes/.lock"
+        background_ready "$FLEXGRAFT_TOOLS/hold-locks" "$STATE_DIR/volumes/.lock"
         forbids volumeNames "$(entry other /data)"
         forbids volumeNames "$(entry web-1 /one), $(entry other /data)"
         forbids pools "$(entry web-2 /data)"

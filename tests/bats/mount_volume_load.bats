@@ -49,9 +49,9 @@ caller() {
                 for program in mount-volume mount-remove; do
                         [[ $program == mount-volume ]] || ((RANDOM % 3)) || continue # some stay
                         if [[ $program == mount-volume ]]; then
-                                reply=$("$(program mount-volume)" "{\"container\": $pid, \"volume\": \"$volume\", \"target\": \"/v/$volume\"}" 3>&-) && continue
+                                reply=$("$FLEXGRAFT_BIN/mount-volume" "{\"container\": $pid, \"volume\": \"$volume\", \"target\": \"/v/$volume\"}" 3>&-) && continue
                         else
-                                reply=$("$(program mount-remove)" "{\"container\": $pid, \"target\": \"/v/$volume\"}" 3>&-) && continue
+                                reply=$("$FLEXGRAFT_BIN/mount-remove" "{\"container\": $pid, \"target\": \"/v/$volume\"}" 3>&-) && continue
                         fi
                         [[ -e /proc/$pid/ns/mnt && ! -e $BATS_TEST_TMPDIR/ending.$pid ]] || continue
                         echo "$program $volume $pid: $reply" >>"$BATS_TEST_TMPDIR/problems/$1"
@@ -61,7 +61,7 @@ caller() {
 
 # uses: "TARGET" of each use in a container that volume-list tells, sorted. mounted: of each mount of a volume that the kernel shows.
 uses() {
-        "$(program volume-list)" '{}' | jq -r '.volumes[] | .name as $name | .uses[] | "\(.container) \($name) \(.target)"' | sort
+        "$FLEXGRAFT_BIN/volume-list" '{}' | jq -r '.volumes[] | .name as $name | .uses[] | "\(.container) \($name) \(.target)"' | sort
 }
 
 mounted() {
@@ -80,7 +80,7 @@ has_mounts() {
         local i id callers=()
         make_pool_in_memory many 2g
         for ((i = 0; i < VOLUMES; i++)); do
-                "$(program volume-create)" "{\"name\": \"v$i\", \"size\": \"8Mi\", \"pool\": \"many\", \"parameters\": {\"preallocate\": \"false\"}}" >/dev/null
+                "$FLEXGRAFT_BIN/volume-create" "{\"name\": \"v$i\", \"size\": \"8Mi\", \"pool\": \"many\", \"parameters\": {\"preallocate\": \"false\"}}" >/dev/null
         done
         PIDS=()
         for ((i = 0; i < CONTAINERS; i++)); do
@@ -105,7 +105,7 @@ has_mounts() {
         # with the last mount-remove of each, also of those whose container has ended, all are detached
         for id in "$STATE_DIR"/mounts/*.json; do
                 id=${id##*/}
-                "$(program mount-remove)" "{\"id\": \"${id%.json}\"}" >>"$BATS_TEST_TMPDIR/removed" || :
+                "$FLEXGRAFT_BIN/mount-remove" "{\"id\": \"${id%.json}\"}" >>"$BATS_TEST_TMPDIR/removed" || :
         done
         is "$(grep -vc Success "$BATS_TEST_TMPDIR/removed")" 0
         is "$(uses)" ""

@@ -29,17 +29,17 @@ teardown() {
 # sweep_volume ACTION...: a round is one life of a volume: made, mounted with the action, mounted again, removed, deleted.
 sweep_volume() {
         sweep "${AROUND[@]}" "$@" -- \
-                call "$(program volume-create)" "$CREATE" ';' \
-                act "$(program mount-volume)" "$REQUEST" ';' \
+                call "$FLEXGRAFT_BIN/volume-create" "$CREATE" ';' \
+                act "$FLEXGRAFT_BIN/mount-volume" "$REQUEST" ';' \
                 on-success mounts "$CONTAINER_PID" "$TARGET" 1 ';' \
                 on-failure mounts "$CONTAINER_PID" "$TARGET" 0 ';' \
                 on-failure loops "$BATS_TEST_TMPDIR/" 0 ';' \
-                call "$(program mount-volume)" "$REQUEST" ';' \
+                call "$FLEXGRAFT_BIN/mount-volume" "$REQUEST" ';' \
                 mounts "$CONTAINER_PID" "$TARGET" 1 ';' \
                 loops "$BATS_TEST_TMPDIR/" 1 ';' \
-                call "$(program mount-remove)" "$REMOVE" ';' \
+                call "$FLEXGRAFT_BIN/mount-remove" "$REMOVE" ';' \
                 loops "$BATS_TEST_TMPDIR/" 0 ';' \
-                call "$(program volume-delete)" "$DELETE" ';' \
+                call "$FLEXGRAFT_BIN/volume-delete" "$DELETE" ';' \
                 sh "rm -f '$STATE_DIR'/operations/*" ';' \
                 same ';'
 }
@@ -49,9 +49,9 @@ sweep_removal() {
         helper volume-create "$CREATE"
         assert_success
         sweep "${AROUND[@]}" "$@" -- \
-                call "$(program mount-volume)" "$REQUEST" ';' \
-                act "$(program mount-remove)" "$REMOVE" ';' \
-                call "$(program mount-remove)" "$REMOVE" ';' \
+                call "$FLEXGRAFT_BIN/mount-volume" "$REQUEST" ';' \
+                act "$FLEXGRAFT_BIN/mount-remove" "$REMOVE" ';' \
+                call "$FLEXGRAFT_BIN/mount-remove" "$REMOVE" ';' \
                 mounts "$CONTAINER_PID" "$TARGET" 0 ';' \
                 loops "$BATS_TEST_TMPDIR/" 0 ';' \
                 same ';'
@@ -90,14 +90,14 @@ sweep_removal() {
         helper volume-create "$CREATE"
         assert_success
         WIDER=4 sweep "${AROUND[@]}" --kill -- \
-                act "$(program mount-batch)" "$REQUEST" ';' \
+                act "$FLEXGRAFT_BIN/mount-batch" "$REQUEST" ';' \
                 on-failure mounts "$CONTAINER_PID" "$TARGET" 0 ';' \
                 on-failure mounts "$CONTAINER_PID" /other 0 ';' \
-                call "$(program mount-batch)" "$REQUEST" ';' \
+                call "$FLEXGRAFT_BIN/mount-batch" "$REQUEST" ';' \
                 mounts "$CONTAINER_PID" "$TARGET" 1 ';' \
                 loops "$BATS_TEST_TMPDIR/" 2 ';' \
-                call "$(program mount-remove)" "$REMOVE" ';' \
-                call "$(program mount-remove)" "$(remove_request /other)" ';' \
+                call "$FLEXGRAFT_BIN/mount-remove" "$REMOVE" ';' \
+                call "$FLEXGRAFT_BIN/mount-remove" "$(remove_request /other)" ';' \
                 loops "$BATS_TEST_TMPDIR/" 0 ';' \
                 same ';'
 }

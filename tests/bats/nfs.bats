@@ -829,7 +829,7 @@ check_lock() {
 
 lock_client() {
         start_client "$1" "${3:-100000}"
-        cp "$(tool hold-locks)" "$CONTAINER_ROOTFS/bin/"
+        cp "$FLEXGRAFT_TOOLS/hold-locks" "$CONTAINER_ROOTFS/bin/"
         mount_nfs "\"options\": \"vers=$2\""
 }
 
@@ -1046,7 +1046,7 @@ up() {
         grep -qF "mounted $NFS_ADDRESS:$EXPORT without locks (nolock): this node has no rpcbind" "$LOG"
         background_ready flock --nonblock "$(pod_dir data)/file" sh -c 'echo ready; exec sleep 1000'
         holder=$BACKGROUND_PID
-        background_ready "$(tool hold-locks)" "$EXPORTED/file" # on the server
+        background_ready "$FLEXGRAFT_TOOLS/hold-locks" "$EXPORTED/file" # on the server
         end_process "$BACKGROUND_PID"
         end_process "$holder"
         lifecycle_down data
@@ -1066,7 +1066,7 @@ up() {
         run ! grep -q nolock <<<"$(node_mount_line "$(pod_dir data)")"
         run ! grep -qF "without locks" "$LOG"
         background_ready flock --nonblock "$(pod_dir data)/file" sh -c 'echo ready; exec sleep 1000'
-        run "$(tool hold-locks)" "$EXPORTED/file" # on the server
+        run "$FLEXGRAFT_TOOLS/hold-locks" "$EXPORTED/file" # on the server
         is "$status" 1 && [[ $output == *"temporarily unavailable"* ]]
         end_process "$BACKGROUND_PID"
         lifecycle_down data

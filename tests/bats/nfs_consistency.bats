@@ -36,7 +36,7 @@ two_clients() {
         A=
         for base in 100000 200000; do
                 remap_container "plain${CONTROL:+-nouserns}" "$base"
-                install -m 0755 "$(tool file-session)" "$CONTAINER_ROOTFS/bin/"
+                install -m 0755 "$FLEXGRAFT_TOOLS/file-session" "$CONTAINER_ROOTFS/bin/"
                 join_server
                 [[ $1 != 3,lock ]] || begin_lock_services "$CONTAINER_PID"
                 mount_nfs "\"ids\": \"$([[ -n ${CONTROL:-} ]] && echo host || echo remap)\", \"options\": \"vers=$1\""

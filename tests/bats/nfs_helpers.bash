@@ -52,7 +52,7 @@ nfs_start() {
         mkdir -p "$NFS_ROOT/srv/always"
         nfs_write_server_files "$dir"
         unshare --net --mount --pid --fork --mount-proc --propagation private --kill-child \
-                bash "$dir/server" "$dir" "$(tool container-init)" "${@:2}" >"$dir/log" 2>&1 </dev/null 3>&- &
+                bash "$dir/server" "$dir" "$FLEXGRAFT_TOOLS/container-init" "${@:2}" >"$dir/log" 2>&1 </dev/null 3>&- &
         NFS_MONITOR=$!
         until grep -qs '^ready$' "$dir/log"; do
                 [[ -e /proc/$NFS_MONITOR/root ]] || { echo "the NFS server did not start:" && cat "$dir/log"; return 1; }
@@ -264,7 +264,7 @@ END
 # start_client KIND [BASE]: start_container, joined to the server, with tools for the tests in its /bin.
 start_client() {
         start_container "$@"
-        cp "$(tool as-user)" "$(tool file-storm)" "$CONTAINER_ROOTFS/bin/"
+        cp "$FLEXGRAFT_TOOLS/as-user" "$FLEXGRAFT_TOOLS/file-storm" "$CONTAINER_ROOTFS/bin/"
         join_server
 }
 
@@ -329,7 +329,7 @@ mount_nfs() {
 # nfs_mapping: what "ids": "auto" has to be for a container with a user namespace, as this kernel has it: userns, or else remap.
 nfs_mapping() {
         local can=0
-        nsenter --target "$CONTAINER_PID" --net "$(tool kernel-can)" nfs-userns "$NFS_ADDRESS" "$NFS_CLIENT" "$EXPORT" || can=$?
+        nsenter --target "$CONTAINER_PID" --net "$FLEXGRAFT_TOOLS/kernel-can" nfs-userns "$NFS_ADDRESS" "$NFS_CLIENT" "$EXPORT" || can=$?
         case $can in
         0) echo userns ;;
         1) echo remap ;;

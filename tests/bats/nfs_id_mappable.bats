@@ -43,7 +43,7 @@ published() {
 # container BASE [DIR]: such a container, with tools of the tests; DIR is mounted in another way.
 container() {
         start_container plain "$1"
-        cp "$(tool as-user)" "$(tool fs-calls)" "$CONTAINER_ROOTFS/bin/"
+        cp "$FLEXGRAFT_TOOLS/as-user" "$FLEXGRAFT_TOOLS/fs-calls" "$CONTAINER_ROOTFS/bin/"
         helper mount-bind "{\"container\": $CONTAINER_PID, \"source\": \"${2:-$(pod_dir data)}\", \"target\": \"/data\", \"ids\": \"idmapped\"}"
         assert_success
 }
@@ -55,7 +55,7 @@ user() {
 
 # node ID COMMAND...: as that user of the node, in the directory that the containers have at /data.
 node() {
-        (cd "$SERVED" && exec "$(tool fs-calls)" --uid "$1" --gid "$1" "${@:2}")
+        (cd "$SERVED" && exec "$FLEXGRAFT_TOOLS/fs-calls" --uid "$1" --gid "$1" "${@:2}")
 }
 
 # tries_both ID NAME COMMAND...: COMMAND is `user` or `node`. That user writes to a file of its own four times, and every time tries `secret` of 1000.

@@ -597,7 +597,7 @@ is_released() {
         nfs_pool
         made_share
         removed '{"name": "data"}'
-        create=$(program volume-create) delete=$(program volume-delete)
+        create=$FLEXGRAFT_BIN/volume-create delete=$FLEXGRAFT_BIN/volume-delete
         WIDER=4 LABEL=volume-create sweep --failure-status-max 1 --kill --watch tree "$STATE_DIR" --watch tree "$EXPORTED" --watch mounts self -- \
                 act "$create" '{"name": "data", "size": "1m", "pool": "share"}' ';' call "$create" '{"name": "data", "size": "1m", "pool": "share"}' ';' \
                 sh "test -d '$EXPORTED/data'" ';' call "$delete" '{"name": "data"}' ';' same ';'

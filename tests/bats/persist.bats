@@ -247,7 +247,7 @@ comes_back() {
 @test "a bundle that cannot be examined fails the hook: its wanted mounts are not known" {
         lives crun
         mount_wish /data
-        at_syscall --at statx:1 --fail EIO "$(program mount-hook)" createRuntime \
+        at_syscall --at statx:1 --fail EIO "$FLEXGRAFT_BIN/mount-hook" createRuntime \
                 <<<"{\"ociVersion\": \"1.0.2\", \"id\": \"$BUNDLE_ID\", \"status\": \"created\", \"bundle\": \"$BUNDLE\", \"pid\": $CONTAINER_PID}"
         is "$status" 1
         [[ $stderr == *"$BUNDLE"* ]] || { show_last; false; }
@@ -411,8 +411,8 @@ mount_image() {
 @test "mount-remove beside a mount with persist takes no wish away from a mount that stays" {
         local told=$BATS_TEST_TMPDIR/told
         lives crun
-        at_syscall --at renameat:2 --run "$(program mount-remove) '{\"container\": \"$BUNDLE_ID\", \"target\": \"/data\", \"timeoutSeconds\": 2}'" --run-output "$told" -- \
-                "$(program mount-bind)" "$(wish /data)"
+        at_syscall --at renameat:2 --run "$FLEXGRAFT_BIN/mount-remove '{\"container\": \"$BUNDLE_ID\", \"target\": \"/data\", \"timeoutSeconds\": 2}'" --run-output "$told" -- \
+                "$FLEXGRAFT_BIN/mount-bind" "$(wish /data)"
         is "$status" 0
         is "$AT_NAME" renameat
         jq -e '.error.errno == "ETIMEDOUT"' "$told"
@@ -524,7 +524,7 @@ mount_image() {
         is "$(listed_at /named)" "wanted true"
         helper mount-list --table
         [[ $output =~ $BUNDLE_ID\ +/data\ +wanted\ +yes ]]
-        id=$(jq -r '.mounts[] | select(.target == "/third").id' < <("$(program mount-list)" '{}'))
+        id=$(jq -r '.mounts[] | select(.target == "/third").id' < <("$FLEXGRAFT_BIN/mount-list" '{}'))
         helper mount-remove "{\"container\": \"$BUNDLE_ID\", \"target\": \"/data\"}"
         assert_success
         helper mount-remove "{\"container\": \"$BUNDLE_ID\", \"target\": \"/named\"}"
@@ -558,9 +558,9 @@ mount_image() {
         unmade_wish /data
         helper mount-list '{}'
         id=$(jq -r '.mounts[] | select(.target == "/data").id' <<<"$json")
-        stopped_at renameat:2 "$(program mount-bind)" "$(wish /data '"readOnly": true')" # the wish is written, and the record is not
+        stopped_at renameat:2 "$FLEXGRAFT_BIN/mount-bind" "$(wish /data '"readOnly": true')" # the wish is written, and the record is not
         is "$(jq -c '[.mounts[].request.readOnly]' "$STATE_DIR"/wanted/*.json) $(compgen -G "$STATE_DIR/mounts/*.json")" '[true] '
-        meanwhile "$STATE_DIR/wanted/.lock" "$(program mount-remove)" "{\"id\": \"$id\"}"
+        meanwhile "$STATE_DIR/wanted/.lock" "$FLEXGRAFT_BIN/mount-remove" "{\"id\": \"$id\"}"
         resumed
         wait_until 20 process_is_gone "$BACKGROUND_PID"
         is "$(jq -r '.error.errno // .status' "$STOPPED" "$MEANWHILE" | paste -sd' ')" "Success EBUSY"
@@ -634,7 +634,7 @@ mount_image() {
 hook_of_user() {
         local dir=$BATS_TEST_TMPDIR/bin
         mkdir -m 0755 "$dir"
-        cp "$(program mount-hook)" "$dir/"
+        cp "$FLEXGRAFT_BIN/mount-hook" "$dir/"
         local FLEXGRAFT_BIN=$dir HELPER_PREFIX=(setpriv --reuid 54321 --regid 54321 --clear-groups unshare --user --map-root-user)
         hook createRuntime
 }
@@ -669,11 +669,11 @@ hook_of_user() {
 
 @test "a wish is on the disk before its mount is made, and its end before the mount goes" {
         lives crun
-        at_syscall --log "$BATS_TEST_TMPDIR/log" "$(program mount-bind)" "$(wish /data)"
+        at_syscall --log "$BATS_TEST_TMPDIR/log" "$FLEXGRAFT_BIN/mount-bind" "$(wish /data)"
         is "$status" 0
         awk '$3 == "fsync" { syncs++ } $3 == "move_mount" { exit syncs < 2 }' "$BATS_TEST_TMPDIR/log"
         grep -q ' move_mount' "$BATS_TEST_TMPDIR/log"
-        at_syscall --log "$BATS_TEST_TMPDIR/log" "$(program mount-remove)" "{\"container\": \"$BUNDLE_ID\", \"target\": \"/data\"}"
+        at_syscall --log "$BATS_TEST_TMPDIR/log" "$FLEXGRAFT_BIN/mount-remove" "{\"container\": \"$BUNDLE_ID\", \"target\": \"/data\"}"
         is "$status" 0
         awk '$3 == "fsync" { syncs++ } $3 == "umount2" { exit syncs < 2 }' "$BATS_TEST_TMPDIR/log"
         grep -q ' umount2' "$BATS_TEST_TMPDIR/log"
@@ -701,14 +701,14 @@ hook_of_user() {
         stop_container
         make_bundle '{}'
         CONTAINER_ROOTFS=$BUNDLE/rootfs CONTAINER_PID=1 HOOK_ID=other put_state '{}'
-        at_syscall --count "$(program mount-hook)" createRuntime <"$HOOK_STATE"
+        at_syscall --count "$FLEXGRAFT_BIN/mount-hook" createRuntime <"$HOOK_STATE"
         is "$status" 0
         one=$AT_TOTAL
         first=$(<"$(echo "$STATE_DIR"/wanted/*.json)")
         for ((i = 0; i < 300; i++)); do
                 echo "${first/$BUNDLE_ID/other-$i}" >"$STATE_DIR/wanted/$(printf %016x "$i").json"
         done
-        at_syscall --count "$(program mount-hook)" createRuntime <"$HOOK_STATE"
+        at_syscall --count "$FLEXGRAFT_BIN/mount-hook" createRuntime <"$HOOK_STATE"
         is "$status" 0
         echo "$one system calls, and $AT_TOTAL with 300 more"
         ((AT_TOTAL < one + 150)) # the processes that it starts are ended at one call or another

@@ -25,14 +25,14 @@ teardown() {
 # sweep_mount ACTION...: a round is a mount with the action, again, and its removal.
 sweep_mount() {
         sweep "${AROUND[@]}" "$@" -- \
-                act "$(program mount-bind)" "$WISH" ';' \
+                act "$FLEXGRAFT_BIN/mount-bind" "$WISH" ';' \
                 on-success sh "[ \"\$($WISHES)\" = 1 ]" ';' \
                 on-failure sh "[ \"\$($WISHES)\" = 0 ]" ';' \
                 on-failure mounts "$CONTAINER_PID" /made/data 0 ';' \
-                call "$(program mount-bind)" "$WISH" ';' \
+                call "$FLEXGRAFT_BIN/mount-bind" "$WISH" ';' \
                 sh "[ \"\$($WISHES)\" = 1 ]" ';' \
                 mounts "$CONTAINER_PID" /made/data 1 ';' \
-                call "$(program mount-remove)" "$REMOVE" ';' \
+                call "$FLEXGRAFT_BIN/mount-remove" "$REMOVE" ';' \
                 sh "[ \"\$($WISHES)\" = 0 ]" ';' \
                 mounts "$CONTAINER_PID" /made/data 0 ';' \
                 same ';'
@@ -50,22 +50,22 @@ sweep_mount() {
 # A record that was not written to its end, volume-reconcile takes away.
 @test "a mount with persist, killed before any call: mount-remove leaves neither mount nor wish" {
         sweep "${AROUND[@]}" --kill -- \
-                act "$(program mount-bind)" "$WISH" ';' \
-                call "$(program mount-remove)" "$REMOVE" ';' \
+                act "$FLEXGRAFT_BIN/mount-bind" "$WISH" ';' \
+                call "$FLEXGRAFT_BIN/mount-remove" "$REMOVE" ';' \
                 sh "[ \"\$($WISHES)\" = 0 ]" ';' \
                 mounts "$CONTAINER_PID" /made/data 0 ';' \
-                call "$(program volume-reconcile)" '{}' ';' \
+                call "$FLEXGRAFT_BIN/volume-reconcile" '{}' ';' \
                 same ';'
         nothing_left
 }
 
 @test "a mount that is wanted already, any call of the same request failing with EIO: it stays, and stays wanted" {
         sweep "${AROUND[@]}" --fail EIO -- \
-                call "$(program mount-bind)" "$WISH" ';' \
-                act "$(program mount-bind)" "$WISH" ';' \
+                call "$FLEXGRAFT_BIN/mount-bind" "$WISH" ';' \
+                act "$FLEXGRAFT_BIN/mount-bind" "$WISH" ';' \
                 sh "[ \"\$($WISHES)\" = 1 ]" ';' \
                 mounts "$CONTAINER_PID" /made/data 1 ';' \
-                call "$(program mount-remove)" "$REMOVE" ';' \
+                call "$FLEXGRAFT_BIN/mount-remove" "$REMOVE" ';' \
                 sh "[ \"\$($WISHES)\" = 0 ]" ';' \
                 same ';'
         nothing_left
@@ -74,11 +74,11 @@ sweep_mount() {
 # sweep_removal ACTION...: a round is a mount, its removal with the action, and again.
 sweep_removal() {
         sweep "${AROUND[@]}" "$@" -- \
-                call "$(program mount-bind)" "$WISH" ';' \
-                act "$(program mount-remove)" "$REMOVE" ';' \
+                call "$FLEXGRAFT_BIN/mount-bind" "$WISH" ';' \
+                act "$FLEXGRAFT_BIN/mount-remove" "$REMOVE" ';' \
                 on-success sh "[ \"\$($WISHES)\" = 0 ]" ';' \
                 on-success mounts "$CONTAINER_PID" /made/data 0 ';' \
-                call "$(program mount-remove)" "$REMOVE" ';' \
+                call "$FLEXGRAFT_BIN/mount-remove" "$REMOVE" ';' \
                 sh "[ \"\$($WISHES)\" = 0 ]" ';' \
                 mounts "$CONTAINER_PID" /made/data 0 ';' \
                 same ';'
@@ -116,18 +116,18 @@ sweep_return() {
         stop_container
         mkfifo "$BUNDLE/start"
         state="{\"ociVersion\": \"1.0.2\", \"id\": \"$BUNDLE_ID\", \"status\": \"created\", \"bundle\": \"$BUNDLE\""
-        "$(program mount-hook)" poststop <<<"$state}"
+        "$FLEXGRAFT_BIN/mount-hook" poststop <<<"$state}"
         sweep --reply plain "${options[@]}" --watch tree "$STATE_DIR" --watch mounts self -- \
                 sh "rm -rf '$BUNDLE/rootfs/made'" ';' \
-                background PID "$(tool container-init)" --base 100000 --created "$BUNDLE/start" "$BUNDLE/rootfs" ';' \
+                background PID "$FLEXGRAFT_TOOLS/container-init" --base 100000 --created "$BUNDLE/start" "$BUNDLE/rootfs" ';' \
                 stdin "$state, \"pid\": @PID@}" ';' \
                 remember mounts @PID@ ';' \
-                act "$(program mount-hook)" createRuntime ';' \
+                act "$FLEXGRAFT_BIN/mount-hook" createRuntime ';' \
                 "${steps[@]/@MADE@/$BUNDLE/rootfs/made/data}" \
                 sh "[ \"\$($WISHES)\" = 1 ]" ';' \
                 end PID ';' \
                 stdin "$state}" ';' \
-                call "$(program mount-hook)" poststop ';' \
+                call "$FLEXGRAFT_BIN/mount-hook" poststop ';' \
                 same ';'
         is "$(records | grep -v ^wanted/)" '' "records"
 }
@@ -137,7 +137,7 @@ sweep_return() {
 }
 
 @test "the return of a wanted mount, killed before any call: again succeeds, with one mount" {
-        sweep_return --kill -- call "$(program mount-hook)" createRuntime ';' mounts @PID@ @MADE@ 1 ';'
+        sweep_return --kill -- call "$FLEXGRAFT_BIN/mount-hook" createRuntime ';' mounts @PID@ @MADE@ 1 ';'
 }
 
 @test "the return of a wanted mount, any call failing with EIO: the container has it, or the hook fails" {

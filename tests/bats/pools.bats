@@ -103,7 +103,7 @@ at_pause() {
 
 @test "volume-delete waits for a process that has looked at the volume's device" {
         looked_at "sleep 1000"
-        at_pause 1 --run "kill -KILL $BACKGROUND_PID" "$(program volume-delete)" '{"name": "data"}'
+        at_pause 1 --run "kill -KILL $BACKGROUND_PID" "$FLEXGRAFT_BIN/volume-delete" '{"name": "data"}'
         is "$status $AT_REACHED" "0 1"
         existed true
         assert_no_volume
@@ -112,7 +112,7 @@ at_pause() {
 
 @test "volume-delete does not wait for ever for a process that has the volume's device open" {
         looked_at "sleep 1000"
-        at_pause 6 "$(program volume-delete)" '{"name": "data"}'
+        at_pause 6 "$FLEXGRAFT_BIN/volume-delete" '{"name": "data"}'
         refused EBUSY "${DEVICES[data]}" detach
         is "$AT_REACHED" 1
         [[ -s $POOL/data.img ]]
@@ -124,8 +124,8 @@ at_pause() {
 @test "while volume-delete waits for a process others may use the pool" {
         looked_at "sleep 1000"
         at_pause 1 --run-output "$BATS_TEST_TMPDIR/created" \
-                --run "$(program volume-create) '{\"name\": \"other\", \"size\": \"1m\"}'; kill -KILL $BACKGROUND_PID" \
-                "$(program volume-delete)" '{"name": "data"}'
+                --run "$FLEXGRAFT_BIN/volume-create '{\"name\": \"other\", \"size\": \"1m\"}'; kill -KILL $BACKGROUND_PID" \
+                "$FLEXGRAFT_BIN/volume-delete" '{"name": "data"}'
         is "$status $AT_REACHED" "0 1"
         is "$(jq -r .status "$BATS_TEST_TMPDIR/created")" Success
 }
@@ -135,7 +135,7 @@ at_pause() {
         mkfs.ext4 -qF "${DEVICES[data]}"
         mkdir "$BATS_TEST_TMPDIR/mnt"
         mount "${DEVICES[data]}" "$BATS_TEST_TMPDIR/mnt"
-        at_pause 1 "$(program volume-delete)" '{"name": "data"}'
+        at_pause 1 "$FLEXGRAFT_BIN/volume-delete" '{"name": "data"}'
         refused EBUSY
         is "$AT_REACHED" 0
         umount "$BATS_TEST_TMPDIR/mnt"
@@ -349,7 +349,7 @@ sizes() {
                 contains "$STATE_DIR/provisioned/data.json" '"stage":"created"' ';' \
                 size "$POOL/data.img" 8388608 ';' \
                 call "$DRIVER" detach data "$NODE" ';' \
-                sh "'$(program volume-delete)' '{\"name\": \"data\"}'" ';' \
+                sh "'$FLEXGRAFT_BIN/volume-delete' '{\"name\": \"data\"}'" ';' \
                 loops "$BATS_TEST_TMPDIR/" 0 ';'
 }
 
@@ -490,7 +490,7 @@ is_missing() {
         removed '{"name": "other", "reclaimPolicy": "recycle"}'
         not_hung created '{"name": "again", "size": "1m", "match": true}'
         assert_field .volume.id other.img
-        at_syscall --at ftruncate --kill "$(program volume-create)" '{"name": "half", "size": "1m", "pool": "default"}'
+        at_syscall --at ftruncate --kill "$FLEXGRAFT_BIN/volume-create" '{"name": "half", "size": "1m", "pool": "default"}'
         not_hung helper volume-reconcile '{}'
         assert_success
         is "$(provisioned | paste -sd' ')" 'again.json data.json'
@@ -554,7 +554,7 @@ is_missing() {
                 for number in 1 2 3; do
                         rm -f "$POOL_DIR"/{,.}*
                         : >"$POOL_DIR/.flexgraft-pool"
-                        at_syscall --at "$call:$number" --kill "$(program volume-create)" "$more"
+                        at_syscall --at "$call:$number" --kill "$FLEXGRAFT_BIN/volume-create" "$more"
                         created "$more" || { echo "killed at $call:$number"; return 1; }
                         removed '{"name": "more"}'
                 done
@@ -570,15 +570,15 @@ is_missing() {
                 rm "$POOL_DIR/.flexgraft-pool"
                 $how
                 # the other one has seen what there was, and does not know yet what is known
-                stopped_at openat --where 2=known-pools "$(program volume-create)" '{"name": "one", "size": "1m", "pool": "fast"}'
+                stopped_at openat --where 2=known-pools "$FLEXGRAFT_BIN/volume-create" '{"name": "one", "size": "1m", "pool": "fast"}'
                 created '{"name": "two", "size": "1m", "pool": "fast"}'
                 resumed
                 is "$(jq -r .status "$STOPPED")" Success "$how"
                 # neither knows yet
                 rm "$POOL_DIR/.flexgraft-pool"
                 $how
-                stopped_at symlinkat "$(program volume-create)" '{"name": "three", "size": "1m", "pool": "fast"}'
-                meanwhile "$STATE_DIR/known-pools/.lock" "$(program volume-create)" '{"name": "four", "size": "1m", "pool": "fast"}'
+                stopped_at symlinkat "$FLEXGRAFT_BIN/volume-create" '{"name": "three", "size": "1m", "pool": "fast"}'
+                meanwhile "$STATE_DIR/known-pools/.lock" "$FLEXGRAFT_BIN/volume-create" '{"name": "four", "size": "1m", "pool": "fast"}'
                 resumed
                 wait_until 20 process_is_gone "$BACKGROUND_PID"
                 is "$(jq -r .status "$STOPPED" "$MEANWHILE" | paste -sd' ')" "Success Success" "$how"
@@ -626,8 +626,8 @@ is_missing() {
 
 @test "two volumes of a share that no pool names can be made at once" {
         local share='"size": "1m", "parameters": {"server": "127.0.0.1", "share": "/x"}'
-        stopped_at renameat "$(program volume-create)" "{\"name\": \"one\", $share}"
-        meanwhile "$STATE_DIR/shares/.lock" "$(program volume-create)" "{\"name\": \"two\", $share}"
+        stopped_at renameat "$FLEXGRAFT_BIN/volume-create" "{\"name\": \"one\", $share}"
+        meanwhile "$STATE_DIR/shares/.lock" "$FLEXGRAFT_BIN/volume-create" "{\"name\": \"two\", $share}"
         resumed
         wait_until 20 process_is_gone "$BACKGROUND_PID"
         is "$(jq -r .error.operation "$STOPPED" "$MEANWHILE" | paste -sd' ')" "connect connect"    # nothing serves NFS here

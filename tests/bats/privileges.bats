@@ -384,7 +384,7 @@ acts_with() {
         acts_with unmount umount2 "$(pod_dir data)"
         acts_with unmountdevice umount2 "$(global_dir data)"
         acts_with detach 'ioctl --where 2=0x4c01' data "$NODE" # LOOP_CLR_FD
-        at_syscall --at write --to-point --run "cat /proc/\$AT_PID/status >'$BATS_TEST_TMPDIR/status'" "$(program verbs/init)"
+        at_syscall --at write --to-point --run "cat /proc/\$AT_PID/status >'$BATS_TEST_TMPDIR/status'" "$FLEXGRAFT_BIN/verbs/init"
         is "$AT_REACHED" 1
         has_privileges init "$BATS_TEST_TMPDIR/status"
 }
@@ -440,12 +440,12 @@ grows_with() {
         driver_setup
         echo '{"type": "lvm", "volumeGroup": "nonesuch"}' >"$FLEXGRAFT_POOLS/big.json"
         echo '{"type": "pmem", "region": "region777"}' >"$FLEXGRAFT_POOLS/memory.json"
-        runs_with pmem-namespaces pmem-namespaces "$(program volume-capacity)" '{"pool": "memory"}'
+        runs_with pmem-namespaces pmem-namespaces "$FLEXGRAFT_BIN/volume-capacity" '{"pool": "memory"}'
         private_node_view /usr/sbin # where lvm is looked for first; here it may not be installed
         cp /bin/true "$BATS_TEST_TMPDIR/lvm"
         in_node_view cp "$BATS_TEST_TMPDIR/lvm" /usr/sbin/lvm
         HELPER_PREFIX=(nsenter --target "$NODE_VIEW" --mount --)
-        runs_with lvm lvm "$(program volume-capacity)" '{"pool": "big"}'
+        runs_with lvm lvm "$FLEXGRAFT_BIN/volume-capacity" '{"pool": "big"}'
         HELPER_PREFIX=()
 }
 

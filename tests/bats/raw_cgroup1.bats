@@ -59,7 +59,7 @@ check_version1() {
         start_version1 runc
         helper mount-block "$(raw_request)"
         assert_success
-        HELPER_PREFIX=("$(tool at-syscall)" --at move_mount:2 --fail EIO --)
+        HELPER_PREFIX=("$FLEXGRAFT_TOOLS/at-syscall" --at move_mount:2 --fail EIO --)
         helper mount-block "$(raw_request '"replace": true, "readOnly": true')"
         HELPER_PREFIX=()
         assert_failure

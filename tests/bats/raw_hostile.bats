@@ -101,7 +101,7 @@ check_window() {
         start_container plain
         make_own_file
         # source_raw's open: O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW
-        at_syscall --at openat --where 2="$DEVICE" --where 3=0xa0802 --fail EROFS "$(program mount-block)" "$(raw_request '"readOnly": true')"
+        at_syscall --at openat --where 2="$DEVICE" --where 3=0xa0802 --fail EROFS "$FLEXGRAFT_BIN/mount-block" "$(raw_request '"readOnly": true')"
         assert_success
         is "$AT_REACHED" 1 "an open of the device for writing"
         guard=$(guards_of "$DEVICE")

@@ -209,7 +209,7 @@ node_of_ours() {
 @test "a loop device of ours that a program has open is reported and left" {
         attached_loop data
         rm "$(record_of data)"
-        background_ready "$(tool hold-exclusive)" "${DEVICES[data]}"
+        background_ready "$FLEXGRAFT_TOOLS/hold-exclusive" "${DEVICES[data]}"
         reconcile
         says "${DEVICES[data]}"
         is "$(loops_of_test)" "${DEVICES[data]}"
@@ -264,7 +264,7 @@ node_of_ours() {
 # RECONCILES, FINDS_NOTHING: steps that do what reconcile and finds_nothing_to_do do.
 reconcile_steps() {
         local look
-        look="'$(program volume-reconcile)' >'$BATS_TEST_TMPDIR/reconciled' && jq -e"
+        look="'$FLEXGRAFT_BIN/volume-reconcile' >'$BATS_TEST_TMPDIR/reconciled' && jq -e"
         RECONCILES=(sh "$look '(keys - [\"status\", \"actions\", \"problems\", \"dryRun\"] == []) and (.problems | type == \"array\") and
                 all(.actions[]; (keys == [\"action\", \"subject\"]) and all(.[]; type == \"string\" and length > 0))' '$BATS_TEST_TMPDIR/reconciled'" ';')
         FINDS_NOTHING=(sh "$look '.actions == [] and .problems == []' '$BATS_TEST_TMPDIR/reconciled' || { cat '$BATS_TEST_TMPDIR/reconciled'; exit 1; }" ';')
@@ -399,7 +399,7 @@ forgotten() {
         finds_nothing_to_do
         later
         # it asks since when, once it has seen that no pod has the volume
-        at_syscall --at openat --where 2=sightings --run "mkdir -p '$(pod_dir data pod-2)'" "$(program volume-reconcile)" '{}'
+        at_syscall --at openat --where 2=sightings --run "mkdir -p '$(pod_dir data pod-2)'" "$FLEXGRAFT_BIN/volume-reconcile" '{}'
         assert_success
         is "$AT_REACHED $(mounts_here)" "1 $(global_dir data)"
         rm -r "$KUBELET/pods"
@@ -415,7 +415,7 @@ round_with() {
         done
         mkdir -p "${dirs[@]}"
         finds_nothing_to_do || return 1
-        at_syscall "$(program volume-reconcile)" '{}'
+        at_syscall "$FLEXGRAFT_BIN/volume-reconcile" '{}'
         is "$output" "$NOTHING_TO_DO" || return 1
         COST=$AT_TOTAL
 }
@@ -887,7 +887,7 @@ injected_records() {
 @test "a dead mount in a pod's directory does not hold reconcile up" {
         up data
         mkdir "$(pod_dir data)/fuse"
-        background_ready "$(tool silent-fuse)" "$(pod_dir data)/fuse" --read
+        background_ready "$FLEXGRAFT_TOOLS/silent-fuse" "$(pod_dir data)/fuse" --read
         not_hung finds_nothing_to_do
         lifecycle_down data
         assert_nothing_left

@@ -526,8 +526,8 @@ sets_aside_while_mounted() {
         in_container umount /t1
         [[ $content == torn ]] || content=$(jq -c "$content" "$STATE_DIR/mounts/mine.json")
         echo "$content" >"$STATE_DIR/mounts/mine.json"
-        stopped_at "$@" "$(program mount-list)" '{}'
-        meanwhile "$STATE_DIR/mounts/.lock" "$(program mount-bind)" "$(request "$NEW" '"id": "mine"')"
+        stopped_at "$@" "$FLEXGRAFT_BIN/mount-list" '{}'
+        meanwhile "$STATE_DIR/mounts/.lock" "$FLEXGRAFT_BIN/mount-bind" "$(request "$NEW" '"id": "mine"')"
         resumed
         wait_until 20 process_is_gone "$BACKGROUND_PID"
         is "$(jq -r .status "$STOPPED" "$MEANWHILE" | paste -sd' ')" "Success Success"

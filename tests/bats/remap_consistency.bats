@@ -9,7 +9,7 @@ bats_require_minimum_version 1.5.0
 setup() {
         remap_setup
         remap_container
-        install -m 0755 "$(tool file-session)" "$CONTAINER_ROOTFS/bin/"
+        install -m 0755 "$FLEXGRAFT_TOOLS/file-session" "$CONTAINER_ROOTFS/bin/"
         make_source ext4
         remap_mount "$BATS_TEST_TMPDIR/ext4" /data
         FILE=$BATS_TEST_TMPDIR/ext4/file
@@ -221,14 +221,14 @@ looks_twenty_times() {
 @test "two containers and the node count in one file under locks, and no step is lost" {
         local kind first=$CONTAINER_PID jobs job other
         remap_container plain 200000
-        install -m 0755 "$(tool file-session)" "$CONTAINER_ROOTFS/bin/"
+        install -m 0755 "$FLEXGRAFT_TOOLS/file-session" "$CONTAINER_ROOTFS/bin/"
         remap_mount "$BATS_TEST_TMPDIR/ext4" /data
         other=("${ENTER[@]}")
         for kind in posix ofd flock; do
                 echo -n 00000000 >"$FILE"
                 : >"$FILE.lines"
                 jobs=()
-                "$(tool file-session)" count "$kind" "$FILE" 200 3>&- & jobs+=($!)
+                "$FLEXGRAFT_TOOLS/file-session" count "$kind" "$FILE" 200 3>&- & jobs+=($!)
                 "${other[@]}" /bin/file-session count "$kind" /data/file 200 3>&- & jobs+=($!)
                 "${ENTER[@]/$CONTAINER_PID/$first}" /bin/file-session count "$kind" /data/file 200 3>&- & jobs+=($!)
                 "${other[@]}" /bin/file-session line "$kind" /data/file.lines 100 one 3>&- & jobs+=($!)

@@ -421,7 +421,7 @@ acls_in() {
 beside() {
         SERVED=$BATS_TEST_TMPDIR/served
         mkdir -p "$SERVED"
-        at_syscall --at fcntl --where 2=38 --run "$(program remap-mount) '$(request "$1")'" -- "$(program remap-mount)" "$(request "$2")"
+        at_syscall --at fcntl --where 2=38 --run "$FLEXGRAFT_BIN/remap-mount '$(request "$1")'" -- "$FLEXGRAFT_BIN/remap-mount" "$(request "$2")"
         is "$AT_REACHED" 1 "calls for the lock" # F_OFD_SETLKW
         KEEPER=$(keeper_of x)
         is "$(grep -c " $SERVED " /proc/self/mountinfo)" 1 "mounts on it"
@@ -455,7 +455,7 @@ request() {
         mkdir -p "$dir/a/served" "$dir/elsewhere/served"
         SERVED=$dir/a/served
         # if it is mounted, the daemon, which is watched too, would go on
-        at_syscall --timeout 60 --at fsmount --run "cd '$dir' && mv a b && ln -s elsewhere a" -- "$(program remap-mount)" "$(request false)"
+        at_syscall --timeout 60 --at fsmount --run "cd '$dir' && mv a b && ln -s elsewhere a" -- "$FLEXGRAFT_BIN/remap-mount" "$(request false)"
         is "$AT_REACHED" 1
         is "$(umount "$dir/elsewhere/served" 2>&1)" "umount: $dir/elsewhere/served: not mounted."
         assert_failure ELOOP

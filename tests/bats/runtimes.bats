@@ -93,7 +93,7 @@ docker_containers() {
 
 # removal_at_docker CONTAINER: sets COST to the system calls of a mount-remove that finds nothing.
 removal_at_docker() {
-        at_syscall "$(program mount-remove)" "{\"container\": $1, \"target\": \"/data\"}"
+        at_syscall "$FLEXGRAFT_BIN/mount-remove" "{\"container\": $1, \"target\": \"/data\"}"
         assert_success && assert_field .alreadyRemoved true && COST=$AT_TOTAL
 }
 
@@ -636,7 +636,7 @@ group() {
         # once the list of processes has been read
         at_syscall --each "[ \"\$AT_NAME\" = close ] && [ ! -e '$BATS_TEST_TMPDIR/swapped' ] && readlink /proc/\$AT_PID/fd/* | grep -q '$unit/cgroup.procs' &&
                 touch '$BATS_TEST_TMPDIR/swapped' && '$FLEXGRAFT_TOOLS/clone-at-pid' --kill $stranger sleep 1000000" \
-                "$(program mount-bind)" "{\"container\": {\"unit\": \"$unit\"}, \"source\": \"$SOURCE\", \"target\": \"$BATS_TEST_TMPDIR/target\"}"
+                "$FLEXGRAFT_BIN/mount-bind" "{\"container\": {\"unit\": \"$unit\"}, \"source\": \"$SOURCE\", \"target\": \"$BATS_TEST_TMPDIR/target\"}"
         [[ -e $BATS_TEST_TMPDIR/swapped && -d /proc/$stranger ]]
         assert_failure ESRCH
         run ! grep -F "$BATS_TEST_TMPDIR/target" "/proc/$stranger/mountinfo"

@@ -22,7 +22,10 @@ schema_collect() {
 
 # schema_collect_record TYPE FILE: a record as it was written.
 schema_collect_record() {
-        [[ ! -f $2 ]] || printf 'record:%s\t%s\n' "$1" "$(tr -d '\n' <"$2")" >>"$BATS_FILE_TMPDIR/replies"
+        local text
+        [[ -f $2 ]] || return 0
+        IFS= read -r -d '' text <"$2" || :
+        printf 'record:%s\t%s\n' "$1" "${text//$'\n'/}" >>"$BATS_FILE_TMPDIR/replies"
 }
 
 schema_validate() {

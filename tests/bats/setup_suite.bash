@@ -20,6 +20,7 @@ setup_suite() {
         export FLEXGRAFT_SWEEP_SEED
 
         # Container roots must be able to walk to their root directories.
+        umask 022
         chmod 0711 "$BATS_RUN_TMPDIR" "$BATS_SUITE_TMPDIR"
 
         # Copies, so that a make meanwhile changes nothing.
@@ -55,9 +56,9 @@ make_rootfs_template() {
         busybox=$(command -v busybox)
         mkdir -p "$root"/{bin,dev,etc,proc,run,sys,tmp,usr,var,mnt,home}
         cp "$busybox" "$root/bin/busybox"
-        (cd "$root/bin" && ./busybox sh -c 'for applet; do ./busybox ln -s busybox "$applet" || exit; done' sh \
+        "$FLEXGRAFT_TOOLS/rootfs" links "$root/bin" busybox \
                 sh ash ls cat id mount umount mountpoint stat sleep touch mkdir rmdir rm mv cp ln readlink chown chmod echo printf test \
-                head tail tr wc grep sed awk cut sort true false env df dd find kill ps mknod sync dirname basename md5sum od)
+                head tail tr wc grep sed awk cut sort true false env df dd find kill ps mknod sync dirname basename md5sum od
         cp "$FLEXGRAFT_TOOLS"/{container-init,silent-fuse,swap-loop,peek-at,unix-hello} "$root/bin/"
         mkdir "$root/.devices"
         mknod --mode 0666 "$root/.devices/fuse" c 10 229

@@ -75,7 +75,7 @@ made_block() {
         at_syscall --each "for file in '$STATE_DIR'/mounts/*.json; do
                         [ -e \"\$file\" ] || continue
                         ls '$STATE_DIR'/uses/*/*:m:* >/dev/null 2>&1 && echo both >>'$seen' || echo bare >>'$seen'
-                done" -- "$(program mount-bind)" "$(bind_request /t1)"
+                done" -- "$FLEXGRAFT_BIN/mount-bind" "$(bind_request /t1)"
         assert_success
         is "$(sort -u "$seen")" both
 }

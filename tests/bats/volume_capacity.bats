@@ -242,8 +242,8 @@ fills() {
         for i in 1 2 3 4 5 6 7 8; do
                 (
                         for _ in 1 2 3 4; do
-                                "$(program volume-create)" "{\"name\": \"data $((i % 4))\", \"size\": \"1m\"}" >>"$BATS_TEST_TMPDIR/storm.$i" 2>&1
-                                "$(program volume-delete)" "{\"name\": \"data $((i % 4))\"}" >>"$BATS_TEST_TMPDIR/storm.$i" 2>&1
+                                "$FLEXGRAFT_BIN/volume-create" "{\"name\": \"data $((i % 4))\", \"size\": \"1m\"}" >>"$BATS_TEST_TMPDIR/storm.$i" 2>&1
+                                "$FLEXGRAFT_BIN/volume-delete" "{\"name\": \"data $((i % 4))\"}" >>"$BATS_TEST_TMPDIR/storm.$i" 2>&1
                         done
                 ) 3>&- &
                 pids+=($!)
@@ -307,7 +307,7 @@ fills() {
         helper volume-capacity --format json '{"pool": "fast"}'
         assert_success
         assert_field '.pools[0].name' fast
-        echo '{"pool": "fast"}' | "$(program volume-capacity)" --format prometheus - | grep -q '^flexgraft_pool_size_bytes{pool="fast"'
+        echo '{"pool": "fast"}' | "$FLEXGRAFT_BIN/volume-capacity" --format prometheus - | grep -q '^flexgraft_pool_size_bytes{pool="fast"'
 }
 
 @test "metrics that cannot be had are one line on standard error" {
@@ -326,7 +326,7 @@ fills() {
         [[ $stderr == *"$STATE_DIR"*$'\n' && ${stderr%$'\n'} != *$'\n'* ]]
         chmod 0700 "$STATE_DIR"
         status=0
-        "$(program volume-capacity)" --format prometheus >/dev/full || status=$?
+        "$FLEXGRAFT_BIN/volume-capacity" --format prometheus >/dev/full || status=$?
         is "$status" 1
 }
 

@@ -56,7 +56,7 @@ has_grown() {
 @test "the larger image is on the disk before the record says how large it is" {
         local log=$BATS_TEST_TMPDIR/log
         make_volume ext4 8
-        at_syscall --log "$log" "$(program volume-expand)" '{"name": "data", "size": "16m"}'
+        at_syscall --log "$log" "$FLEXGRAFT_BIN/volume-expand" '{"name": "data", "size": "16m"}'
         assert_success
         awk '$3 == "ftruncate" { fd = $4 } $3 == "fsync" && fd != "" && $4 == fd { synced = 1 } $3 == "renameat" && synced { written = 1 } END { exit !written }' "$log"
 }
@@ -150,7 +150,7 @@ sizes_seen() {
         in_container sh -c 'echo text >/data/file'
         before=$(sizes_seen "$CONTAINER_PID")
         HELPER_PREFIX=(env --default-signal=INT) # whoever runs the tests may ignore it
-        at_syscall --at ftruncate --run "kill -INT \$AT_MAIN_PID \$AT_PID" "$(program volume-expand)" '{"name": "data", "size": "400m"}'
+        at_syscall --at ftruncate --run "kill -INT \$AT_MAIN_PID \$AT_PID" "$FLEXGRAFT_BIN/volume-expand" '{"name": "data", "size": "400m"}'
         is "$AT_REACHED" 1
         HELPER_PREFIX=()
         is "$(in_container cat /data/file)" text

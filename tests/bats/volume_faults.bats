@@ -497,7 +497,7 @@ node_to_be() {
 kill_tools() {
         local swept=$1 request=$2 victim calls number tried=0 recovered=0
         "$MAKE"
-        at_syscall --others "$(program "$swept")" "$request"
+        at_syscall --others "$FLEXGRAFT_BIN/$swept" "$request"
         succeeded
         "$UNDO"
         calls=$AT_TOTAL
@@ -506,7 +506,7 @@ kill_tools() {
                 ((number % 2 == 0)) || victim="\$(awk '{print \$4}' /proc/\$AT_PID/stat)"
                 for ((AT_REACHED = 0; AT_REACHED == 0 && number > 0; )); do
                         "$MAKE"
-                        at_syscall --timeout 60 --others --at "$number" --run "kill -KILL $victim" "$(program "$swept")" "$request"
+                        at_syscall --timeout 60 --others --at "$number" --run "kill -KILL $victim" "$FLEXGRAFT_BIN/$swept" "$request"
                         [[ $AT_REACHED == 0 ]] || break
                         "$UNDO" || return 1
                         number=$((number / 2))  # a run that waits less makes fewer calls
@@ -631,13 +631,13 @@ given_up_at() { # CALL...
 kill_anywhere() {
         local swept=$1 request=$2 calls number tried=0 recovered=0
         "$MAKE"
-        at_syscall "$(program "$swept")" "$request"
+        at_syscall "$FLEXGRAFT_BIN/$swept" "$request"
         succeeded
         "$UNDO"
         calls=$AT_TOTAL
         for number in $(points_of "$calls"); do
                 "$MAKE"
-                at_syscall --timeout 60 --at "$number" --kill "$(program "$swept")" "$request"
+                at_syscall --timeout 60 --at "$number" --kill "$FLEXGRAFT_BIN/$swept" "$request"
                 [[ $AT_REACHED == 1 ]] || { "$UNDO" && continue; } || return 1
                 tried=$((tried + 1))
                 if again; then
@@ -738,7 +738,7 @@ record_only() {
 }
 
 record_once() {
-        at_syscall --timeout 60 --own --at fsync:2 --kill "$(program volume-create)" "{\"name\": \"data\", \"size\": $UNIT, \"pool\": \"store\"}"
+        at_syscall --timeout 60 --own --at fsync:2 --kill "$FLEXGRAFT_BIN/volume-create" "{\"name\": \"data\", \"size\": $UNIT, \"pool\": \"store\"}"
 }
 
 # made_by_others: somebody else makes something of the name "data", and has data on it.
@@ -815,7 +815,7 @@ name_is_taken_over() {
         local request number count
         store lvm
         request="{\"name\": \"data\", \"size\": $UNIT, \"pool\": \"store\"}"
-        at_syscall --own --log "$BATS_TEST_TMPDIR/calls" "$(program volume-create)" "$request"
+        at_syscall --own --log "$BATS_TEST_TMPDIR/calls" "$FLEXGRAFT_BIN/volume-create" "$request"
         succeeded
         take_volume
         # before each command of lvm's somebody may be quicker, unless the volume is there already
@@ -825,7 +825,7 @@ name_is_taken_over() {
                 rm -f "$BATS_TEST_TMPDIR/quicker"
                 at_syscall --own --at "execve:$number" --run "lvm lvcreate --yes --size 8M --name data --config 'devices{use_devicesfile=0
                         obtain_device_list_from_udev=0} activation{udev_sync=0 udev_rules=0 verify_udev_operations=0 monitoring=0}' $GROUP &&
-                        touch '$BATS_TEST_TMPDIR/quicker'" "$(program volume-create)" "$request"
+                        touch '$BATS_TEST_TMPDIR/quicker'" "$FLEXGRAFT_BIN/volume-create" "$request"
                 if [[ -e $BATS_TEST_TMPDIR/quicker ]]; then
                         [[ $(what_is_there) == data ]] || { echo "before command $number of $count"; show_last; return 1; }
                         assert_failure
@@ -845,7 +845,7 @@ name_is_taken_over() {
         ndctl create-namespace --region region0 --mode fsdax --size "$STORE_ALIGN" --name first >/dev/null 2>&1
         for number in 1 2; do
                 at_syscall --at "write:$number" --run "ndctl create-namespace --region region0 --mode fsdax --size $STORE_ALIGN --name others" \
-                        "$(program verbs/pmem-namespaces)" create region0 data "$STORE_ALIGN" fsdax "$(</proc/sys/kernel/random/uuid)"
+                        "$FLEXGRAFT_BIN/verbs/pmem-namespaces" create region0 data "$STORE_ALIGN" fsdax "$(</proc/sys/kernel/random/uuid)"
                 [[ $AT_REACHED == 1 && $status != 2 ]]
                 [[ $(namespaces_of region0) == *'others fsdax'* ]] || { echo "at write $number"; namespaces_of region0; show_last; return 1; }
                 ndctl destroy-namespace --force "$(ndctl list --namespaces --region region0 | jq -r '.[] | select(.name == "others") | .dev')" >/dev/null 2>&1

@@ -201,7 +201,7 @@ at_once() {
         REPLIES=()
         for ((i = 0; i < $1; i++)); do
                 text=$("$2" "$i")
-                "$(program volume-create)" "$text" >"$BATS_TEST_TMPDIR/at-once.$i" 2>&1 3>&- &
+                "$FLEXGRAFT_BIN/volume-create" "$text" >"$BATS_TEST_TMPDIR/at-once.$i" 2>&1 3>&- &
                 pids+=($!)
         done
         for ((i = 0; i < $1; i++)); do

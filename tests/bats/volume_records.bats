@@ -296,7 +296,7 @@ newer() {
         for i in {1..60}; do
                 printf %s "${record//'"data'/"\"v$i"}" >"$STATE_DIR/provisioned/v$i.json"
         done
-        at_syscall --log "$BATS_TEST_TMPDIR/calls" "$(program volume-list)"
+        at_syscall --log "$BATS_TEST_TMPDIR/calls" "$FLEXGRAFT_BIN/volume-list"
         succeeded
         assert_field '[(.volumes | length), (.disks | length)] | join(" ")' "61 0"
         calls=$(grep -c ' openat ' "$BATS_TEST_TMPDIR/calls")

@@ -238,17 +238,17 @@ LINES
 }
 
 @test "a request may come from standard input" {
-        json=$(echo '{"name": "data", "size": "1m"}' | "$(program volume-create)" -)
+        json=$(echo '{"name": "data", "size": "1m"}' | "$FLEXGRAFT_BIN/volume-create" -)
         existed false
-        json=$(echo '{"pool": "default"}' | "$(program volume-list)" -)
+        json=$(echo '{"pool": "default"}' | "$FLEXGRAFT_BIN/volume-list" -)
         is "$(volume_names)" data
-        json=$(echo '{"pool": "default"}' | "$(program volume-capacity)" -)
+        json=$(echo '{"pool": "default"}' | "$FLEXGRAFT_BIN/volume-capacity" -)
         assert_field .status Success
-        json=$(echo '{"name": "data"}' | "$(program volume-delete)" -)
+        json=$(echo '{"name": "data"}' | "$FLEXGRAFT_BIN/volume-delete" -)
         existed true
-        json=$("$(program volume-create)" - </dev/null || :)
+        json=$("$FLEXGRAFT_BIN/volume-create" - </dev/null || :)
         assert_field .status Failure
-        json=$(head -c 1000000 /dev/zero | tr '\0' ' ' | "$(program volume-create)" - || :)
+        json=$(head -c 1000000 /dev/zero | tr '\0' ' ' | "$FLEXGRAFT_BIN/volume-create" - || :)
         assert_field .status Failure
         assert_no_volume
 }
@@ -264,7 +264,7 @@ LINES
                 is "$status $stderr" '0 '
                 [[ $output == "$name (flexgraft) "*$'\n' && ${output%$'\n'} != *$'\n'* ]]
                 status=0
-                "$(program "$name")" --help >/dev/full 2>/dev/null || status=$?
+                "$FLEXGRAFT_BIN/$name" --help >/dev/full 2>/dev/null || status=$?
                 [[ $status != 0 ]]
         done
         [[ ! -e $STATE_DIR/provisioned ]]
@@ -276,8 +276,8 @@ LINES
         chmod 0755 "$STATE_DIR"
         for name in $(makefile_words VOLUME_TOOLS); do
                 # the programs where anybody may run them
-                install -m 0755 "$(program "$name")" "$BATS_TEST_TMPDIR/$name"
-                HELPER_PREFIX=("$(tool as-user)" 1000 1000 -)
+                install -m 0755 "$FLEXGRAFT_BIN/$name" "$BATS_TEST_TMPDIR/$name"
+                HELPER_PREFIX=("$FLEXGRAFT_TOOLS/as-user" 1000 1000 -)
                 status=0
                 output=$("${HELPER_PREFIX[@]}" "$BATS_TEST_TMPDIR/$name" '{"name": "data"}' 2>&1) || status=$?
                 [[ $status != 0 ]] || { echo "$name: $output"; return 1; }

@@ -199,7 +199,7 @@ make_two_pools() {
 
 @test "a volume that is larger than its record says is copied whole, and has whole snapshots" {
         make_two_pools
-        at_syscall --at renameat:2 --kill "$(program volume-expand)" '{"name": "data", "size": "24m"}'
+        at_syscall --at renameat:2 --kill "$FLEXGRAFT_BIN/volume-expand" '{"name": "data", "size": "24m"}'
         is "$AT_REACHED" 1
         is "$(stat -c %s "$POOL_DIR/data.img")" $((24 << 20))
         listed '{"name": "data"}'
@@ -240,14 +240,14 @@ make_two_pools() {
 # bats test_tags=deep
 @test "a copy in another pool that is killed half way is begun again, or deleted, and its source stays" {
         make_two_pools
-        at_syscall --at pwrite64 --kill "$(program volume-create)" '{"name": "copy", "from": "data", "pool": "slow"}'
+        at_syscall --at pwrite64 --kill "$FLEXGRAFT_BIN/volume-create" '{"name": "copy", "from": "data", "pool": "slow"}'
         is "$AT_REACHED" 1
         listed '{"pool": "slow"}'
         assert_field '.volumes[0] | .name + " " + .health' "copy unfinished"
         created '{"name": "copy", "from": "data", "pool": "slow"}'
         cmp "$POOL_DIR/data.img" "$SLOW_DIR/copy.img"
         removed '{"name": "copy"}'
-        at_syscall --at pwrite64 --kill "$(program volume-create)" '{"name": "copy", "from": "data", "pool": "slow"}'
+        at_syscall --at pwrite64 --kill "$FLEXGRAFT_BIN/volume-create" '{"name": "copy", "from": "data", "pool": "slow"}'
         removed '{"name": "copy"}'
         is "$(images "$SLOW_DIR")" ''
         mount_volume data
@@ -328,7 +328,7 @@ make_two_pools() {
         mount_volume data
         unmount_volume data
         # killed between the exchange of the images and the record
-        at_syscall --at renameat:3 --kill "$(program volume-snapshot)" '{"name": "data", "restore": "blank"}'
+        at_syscall --at renameat:3 --kill "$FLEXGRAFT_BIN/volume-snapshot" '{"name": "data", "restore": "blank"}'
         [[ $AT_REACHED == 1 ]]
         helper volume-reconcile '{}'
         assert_success
@@ -342,7 +342,7 @@ make_two_pools() {
         snapped '{"name": "data", "snapshot": "blank"}'
         kubelet_attach data type=loop pool=fast kataContainers=true && kubelet_stage data && kubelet_unstage data && kubelet_detach data
         is "$(jq .hasKataImage "$STATE_DIR/provisioned/data.json")" true
-        at_syscall --at renameat:3 --kill "$(program volume-snapshot)" '{"name": "data", "restore": "blank"}'
+        at_syscall --at renameat:3 --kill "$FLEXGRAFT_BIN/volume-snapshot" '{"name": "data", "restore": "blank"}'
         [[ $AT_REACHED == 1 ]]
         helper volume-reconcile '{}'
         assert_success
@@ -355,7 +355,7 @@ make_two_pools() {
         created '{"name": "data", "size": "1m", "pool": "fast"}'
         snapped '{"name": "data", "snapshot": "blank"}'
         jq -c '.formatted = true | .hasKataImage = true' "$record" >"$record.new" && mv "$record.new" "$record"
-        at_syscall --at renameat --where 2=.data.img.restored --fail EIO "$(program volume-snapshot)" '{"name": "data", "restore": "blank"}'
+        at_syscall --at renameat --where 2=.data.img.restored --fail EIO "$FLEXGRAFT_BIN/volume-snapshot" '{"name": "data", "restore": "blank"}'
         assert_failure EIO
         is "$(jq -c '[.formatted, .hasKataImage]' "$record")" '[true,true]'
 }
@@ -434,7 +434,7 @@ read -r _ _ _ _ _ session _ <"/proc/\$AT_PID/stat"
 echo "\$AT_PID" >>"$BATS_TEST_TMPDIR/killed"
 kill -KILL "\$AT_PID"
 END
-        at_syscall --each "sh '$BATS_TEST_TMPDIR/each'" "$(program volume-snapshot)" '{"name": "data", "snapshot": "monday"}'
+        at_syscall --each "sh '$BATS_TEST_TMPDIR/each'" "$FLEXGRAFT_BIN/volume-snapshot" '{"name": "data", "snapshot": "monday"}'
         is "$(wc -l <"$BATS_TEST_TMPDIR/killed")" 1
         assert_success
         can_write "$(global_dir data)"
@@ -456,7 +456,7 @@ kill -CONT \$AT_PID \$AT_MAIN_PID) &
 kill -STOP \$AT_PID \$AT_MAIN_PID
 END
         at_syscall --at ioctl:2 --where 2=0x4020940d --run "sh '$BATS_TEST_TMPDIR/stop'" \
-                "$(program volume-snapshot)" '{"name": "data", "snapshot": "monday"}' # FICLONERANGE, which is tried first
+                "$FLEXGRAFT_BIN/volume-snapshot" '{"name": "data", "snapshot": "monday"}' # FICLONERANGE, which is tried first
         is "$AT_REACHED" 1
         [[ -e $BATS_TEST_TMPDIR/thawed ]]
         refused ETIMEDOUT "thawed before it was done"
@@ -471,7 +471,7 @@ END
         make_mounted ext4 16m
         echo text >"$(global_dir data)/file"
         HELPER_PREFIX=(env --default-signal=INT) # whoever runs the tests may ignore it
-        at_syscall --at copy_file_range --run "kill -INT \$AT_MAIN_PID \$AT_PID" "$(program volume-snapshot)" \
+        at_syscall --at copy_file_range --run "kill -INT \$AT_MAIN_PID \$AT_PID" "$FLEXGRAFT_BIN/volume-snapshot" \
                 '{"name": "data", "snapshot": "monday", "freeze": true}'
         HELPER_PREFIX=()
         is "$AT_REACHED" 1
@@ -495,9 +495,9 @@ END
         cat >"$BATS_TEST_TMPDIR/each" <<END
 [ "\$AT_NAME" = ioctl ] || exit 0
 fsfreeze --freeze "$(global_dir data)" 2>/dev/null && exec fsfreeze --unfreeze "$(global_dir data)"
-pkill -KILL -f "^$(program volume-snapshot) "
+pkill -KILL -f "^$FLEXGRAFT_BIN/volume-snapshot "
 END
-        at_syscall --each "sh '$BATS_TEST_TMPDIR/each'" "$(program volume-snapshot)" '{"name": "data", "snapshot": "monday"}'
+        at_syscall --each "sh '$BATS_TEST_TMPDIR/each'" "$FLEXGRAFT_BIN/volume-snapshot" '{"name": "data", "snapshot": "monday"}'
         is "$status" 137
         run ! is_thawed "$(global_dir data)"
         # the snapshot's record is what tells of it
@@ -517,9 +517,9 @@ END
         make_mounted ext4 32m
         cat >"$BATS_TEST_TMPDIR/each" <<END
 [ "\$AT_NAME" = ioctl ] && [ -e '$STATE_DIR/provisioned/monday.json' ] && [ ! -e '$BATS_TEST_TMPDIR/reconciled' ] || exit 0
-'$(program volume-reconcile)' '{}' >'$BATS_TEST_TMPDIR/reconciled'
+'$FLEXGRAFT_BIN/volume-reconcile' '{}' >'$BATS_TEST_TMPDIR/reconciled'
 END
-        at_syscall --each "sh '$BATS_TEST_TMPDIR/each'" "$(program volume-snapshot)" '{"name": "data", "snapshot": "monday"}'
+        at_syscall --each "sh '$BATS_TEST_TMPDIR/each'" "$FLEXGRAFT_BIN/volume-snapshot" '{"name": "data", "snapshot": "monday"}'
         assert_success
         is "$(jq -c '[.status, .problems]' "$BATS_TEST_TMPDIR/reconciled")" '["Success",[]]'
         unmount_volume data
@@ -578,12 +578,12 @@ END
         created '{"name": "b", "size": "16m", "pool": "default"}'
         start_container plain
         for round in 1 2 3; do
-                background "$(program mount-batch)" "{\"container\": $CONTAINER_PID, \"timeoutSeconds\": 60, \"mounts\": [
+                background "$FLEXGRAFT_BIN/mount-batch" "{\"container\": $CONTAINER_PID, \"timeoutSeconds\": 60, \"mounts\": [
                         {\"type\": \"volume\", \"volume\": \"a\", \"target\": \"/a\"}, {\"type\": \"volume\", \"volume\": \"b\", \"target\": \"/b\"}]}" >/dev/null
                 pids=("$BACKGROUND_PID")
-                background "$(program volume-create)" '{"name": "a", "from": "b"}' >/dev/null
+                background "$FLEXGRAFT_BIN/volume-create" '{"name": "a", "from": "b"}' >/dev/null
                 pids+=("$BACKGROUND_PID")
-                background "$(program volume-create)" '{"name": "b", "from": "a"}' >/dev/null
+                background "$FLEXGRAFT_BIN/volume-create" '{"name": "b", "from": "a"}' >/dev/null
                 pids+=("$BACKGROUND_PID")
                 wait "${pids[0]}"
                 wait "${pids[1]}" || : # refused: the volume is there, and no copy

@@ -262,7 +262,7 @@ teardown() {
         remove '{"name": "data"}'
         refused EBUSY "it is attached as ${DEVICES[data]}"
         is "$(images)" data.img
-        at_syscall --at ppoll --where 1=0 --where 2=0 --run "kill -KILL $holder" "$(program volume-delete)" '{"name": "data"}'
+        at_syscall --at ppoll --where 1=0 --where 2=0 --run "kill -KILL $holder" "$FLEXGRAFT_BIN/volume-delete" '{"name": "data"}'
         is "$AT_REACHED" 1
         succeeded
         is "$(images)|$(provisioned)" '|'
@@ -271,7 +271,7 @@ teardown() {
 @test "the driver attaches what volume-create made under any name" {
         created '{"name": "odd name/1", "size": "8m", "fsType": "ext4"}'
         kubelet_attach 'odd name/1' type=loop "image=$(json_field .volume.id)"
-        is "$(loop_of "$(jq -r '.volumes[0].path' <<<"$("$(program volume-list)")")")" "${DEVICES['odd name/1']}"
+        is "$(loop_of "$(jq -r '.volumes[0].path' <<<"$("$FLEXGRAFT_BIN/volume-list")")")" "${DEVICES['odd name/1']}"
         kubelet_detach 'odd name/1'
         removed '{"name": "odd name/1"}'
         assert_no_volume

@@ -24,7 +24,7 @@ teardown() {
 
 # cut_short CALL REQUEST: volume-create, killed before that call.
 cut_short() {
-        at_syscall --at "$1" --kill "$(program volume-create)" "$2"
+        at_syscall --at "$1" --kill "$FLEXGRAFT_BIN/volume-create" "$2"
         [[ $AT_REACHED == 1 ]]
 }
 
@@ -102,7 +102,7 @@ cut_short() {
 @test "a delete that was cut short is gone through with by a create, too" {
         created '{"name": "data", "size": "1m"}'
         echo old | dd of="$POOL/data.img" conv=notrunc status=none
-        at_syscall --at unlinkat --kill "$(program volume-delete)" '{"name": "data"}'
+        at_syscall --at unlinkat --kill "$FLEXGRAFT_BIN/volume-delete" '{"name": "data"}'
         [[ $AT_REACHED == 1 ]]
         created '{"name": "data", "size": "1m"}'
         existed false
@@ -112,7 +112,7 @@ cut_short() {
 @test "volume-reconcile writes the size of a volume whose growth was cut short" {
         needs volume-expand volume-reconcile
         created '{"name": "data", "size": "1m"}'
-        at_syscall --at renameat:2 --kill "$(program volume-expand)" '{"name": "data", "size": "2m"}'
+        at_syscall --at renameat:2 --kill "$FLEXGRAFT_BIN/volume-expand" '{"name": "data", "size": "2m"}'
         [[ $AT_REACHED == 1 ]]
         is "$(stat --format %s "$POOL/data.img")" $((2 << 20))
         helper volume-reconcile '{"dryRun": true}'

@@ -24,7 +24,7 @@ teardown() {
 # CREATE and DELETE are the requests; MAKE, for sh, comes before each round; AGAIN=no leaves the second call out.
 volume_sweep() {
         local swept=$1 request=$CREATE before=() effect=() again=() create delete
-        create=$(program volume-create) delete=$(program volume-delete)
+        create=$FLEXGRAFT_BIN/volume-create delete=$FLEXGRAFT_BIN/volume-delete
         shift
         [[ -z $MAKE ]] || before+=(sh "$MAKE" ';')
         # its image is there, with its size and its record
@@ -36,11 +36,11 @@ volume_sweep() {
                 before+=(call "$create" "$CREATE" ';')
                 ;;
         esac
-        [[ $AGAIN == no ]] || again+=(call "$(program "$swept")" "$request" ';' "${effect[@]}")
+        [[ $AGAIN == no ]] || again+=(call "$FLEXGRAFT_BIN/$swept" "$request" ';' "${effect[@]}")
         LABEL="$swept, $*" sweep --failure-status-max 1 "$@" --watch tree "$STATE_DIR" --watch tree "$POOL_DIR" --watch mounts self \
                 --watch loops "$BATS_TEST_TMPDIR/" -- \
                 "${before[@]}" \
-                act "$(program "$swept")" "$request" ';' \
+                act "$FLEXGRAFT_BIN/$swept" "$request" ';' \
                 "${again[@]}" \
                 call "$delete" "$DELETE" ';' \
                 sh "rm -f '$STATE_DIR'/operations/*" ';' \
@@ -132,7 +132,7 @@ sweep_failures() { # PROGRAM
         for swept in volume-list volume-capacity; do
                 for errno in EIO ENOMEM; do
                         LABEL="$swept, $errno" sweep --failure-status-max 1 --fail "$errno" --watch tree "$STATE_DIR" --watch tree "$POOL_DIR" -- \
-                                act "$(program "$swept")" ';' same ';'
+                                act "$FLEXGRAFT_BIN/$swept" ';' same ';'
                 done
         done
         is "$(stat --format %s "$POOL_DIR/data.img")" 1048576
@@ -141,7 +141,7 @@ sweep_failures() { # PROGRAM
 
 # expand_sweep ACTION...: a round grows the volume "data", of xfs, by 1 MiB. MOUNTED is where it is mounted; empty: nowhere.
 expand_sweep() {
-        local step=(call "$(program volume-expand)" '{"name": "data", "size": @NEW_SIZE@}' ';')
+        local step=(call "$FLEXGRAFT_BIN/volume-expand" '{"name": "data", "size": @NEW_SIZE@}' ';')
         local effect=(size "$POOL_DIR/data.img" @NEW_SIZE@ ';' contains "$STATE_DIR/provisioned/data.json" '"size":@NEW_SIZE@' ';')
         if [[ -n $MOUNTED ]]; then
                 stat -f -c %b "$MOUNTED" >"$BATS_TEST_TMPDIR/blocks"
@@ -193,7 +193,7 @@ expand_sweep_setup() {
 # snapshot_sweep ACTION...: a round takes the snapshot "monday" of "data", and deletes it. THAWED=yes: the filesystem is not left frozen by the
 # action itself.
 snapshot_sweep() {
-        local again=(call "$(program volume-snapshot)" '{"name": "data", "snapshot": "monday"}' ';') thawed=()
+        local again=(call "$FLEXGRAFT_BIN/volume-snapshot" '{"name": "data", "snapshot": "monday"}' ';') thawed=()
         local effect=(size "$POOL_DIR/monday.img" 16777216 ';' contains "$STATE_DIR/provisioned/monday.json" '"stage":"created"' ';')
         # a process that writes to one that stays frozen cannot be killed
         thawed=(sh "[ -n '$MOUNTED' ] || exit 0; n=0; until fsfreeze --freeze '$MOUNTED' 2>/dev/null; do n=\$((n + 1)); [ \$n -lt 600 ] || exit 1
@@ -202,7 +202,7 @@ snapshot_sweep() {
                 --watch tree "$STATE_DIR" --watch tree "$POOL_DIR" --watch mounts self --watch loops "$BATS_TEST_TMPDIR/" -- \
                 act "${again[@]:1}" on-success "${effect[@]:0:4}" ${THAWED:+"${thawed[@]}"} "${again[@]}" "${effect[@]}" "${thawed[@]}" \
                 sh "e2fsck -fn '$POOL_DIR/monday.img'" ';' \
-                call "$(program volume-delete)" '{"name": "monday"}' ';' same ';'
+                call "$FLEXGRAFT_BIN/volume-delete" '{"name": "monday"}' ';' same ';'
 }
 
 @test "volume-snapshot killed at any call, or with any call failing: nothing stays frozen, and again succeeds" {
@@ -233,7 +233,7 @@ snapshot_sweep() {
         created '{"name": "data", "size": "1m", "pool": "fast"}'
         printf one | dd of="$POOL_DIR/data.img" conv=notrunc status=none
         snapped '{"name": "data", "snapshot": "monday"}'
-        step=("$(program volume-snapshot)" '{"name": "data", "restore": "monday"}' ';')
+        step=("$FLEXGRAFT_BIN/volume-snapshot" '{"name": "data", "restore": "monday"}' ';')
         for action in '--kill' '--kill-main' '--fail EIO'; do
                 # shellcheck disable=SC2086
                 LABEL="volume-snapshot restore, $action" WIDER=2 sweep --failure-status-max 1 $action \

@@ -262,7 +262,7 @@ END
         [[ $output == "mounted $SOURCE on $shown in $CONTAINER_PID: "* ]]
         terminal mount-list
         [[ $output == *" $shown "* && $output != *$'\xe2\x80\xae'* ]]
-        run --separate-stderr "$(program mount-list)" --table
+        run --separate-stderr "$FLEXGRAFT_BIN/mount-list" --table
         [[ $output == *" $shown "* && $output != *$'\xe2\x81\xa6'* ]]
         helper mount-list
         assert_field '.mounts[0].target' "$name"

@@ -8,6 +8,7 @@
  *   reply not-understood [KEY]  and it is a Failure to parse the request (that names KEY)
  *   reply kubelet EXIT          and it has the types and fields of DriverStatus, and EXIT is what the verb has to end with
  *   reply get EXPRESSION        what `jq -r EXPRESSION` prints, for .name[0].name and .name | length
+ *   reply is EXPRESSION TEXT    and it is that text, without newlines at its end
  *
  * Exit status: 0, 1 if it is not so, 2 if jq has to be asked.
  */
@@ -116,7 +117,7 @@ static bool step(const char **at, const json_t **value)
         return true;
 }
 
-static int get(const json_t *value, const char *expression)
+static int get(const json_t *value, const char *expression, FILE *to)
 {
         const char *at = expression;
 
@@ -128,26 +129,43 @@ static int get(const json_t *value, const char *expression)
         if (strcmp(at, " | length") == 0) {
                 if (!json_is_array(value))
                         return 2;
-                printf("%zu\n", json_array_size(value));
+                fprintf(to, "%zu\n", json_array_size(value));
                 return 0;
         }
         if (*at)
                 return 2;
         switch (json_typeof(value)) {
         case JSON_STRING:
-                fwrite(json_string_value(value), 1, json_string_length(value), stdout);
-                putchar('\n');
+                fwrite(json_string_value(value), 1, json_string_length(value), to);
+                putc('\n', to);
                 return 0;
         case JSON_INTEGER:
         case JSON_TRUE:
         case JSON_FALSE:
         case JSON_NULL:
-                (void)json_dumpf(value, stdout, JSON_ENCODE_ANY);
-                putchar('\n');
+                (void)json_dumpf(value, to, JSON_ENCODE_ANY);
+                putc('\n', to);
                 return 0;
         default:
                 return 2;
         }
+}
+
+static int is(const json_t *value, const char *expression, const char *text)
+{
+        char *found = NULL;
+        size_t length = 0;
+        FILE *to = open_memstream(&found, &length);
+        int r = to ? get(value, expression, to) : 2;
+
+        if (!to || fclose(to) != 0)
+                return 2;
+        while (length > 0 && found[length - 1] == '\n')
+                length--;
+        if (r == 0)
+                r = length != strlen(text) || memcmp(found, text, length) != 0;
+        free(found);
+        return r;
 }
 
 int main(int argc, char **argv)
@@ -161,7 +179,9 @@ int main(int argc, char **argv)
         if (length == sizeof text)
                 return 2;
         if (strcmp(command, "get") == 0)
-                return reply ? get(reply, argument) : 2;
+                return reply ? get(reply, argument, stdout) : 2;
+        if (strcmp(command, "is") == 0)
+                return reply && argc == 4 ? is(reply, argument, argv[3]) : 2;
         if (!json_is_object(reply) || text[length - 1] != '\n' || memchr(text, '\n', length - 1))
                 return 1;
         if (strcmp(command, "object") == 0)
