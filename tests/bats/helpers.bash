@@ -152,8 +152,15 @@ wait_until() {
                         echo "waited in vain for: $*"
                         return 1
                 fi
-                sleep "$((++tries < 10 ? 1 : 5))e-2"
+                pause "$((++tries < 10 ? 1 : 5))"
         done
+}
+
+# pause HUNDREDTHS: of a second, below one. To start sleep(1) takes longer than that; nobody ever writes to this FIFO.
+pause() {
+        local seconds
+        printf -v seconds '0.%02d' "$1"
+        read -rt "$seconds" _ <>"$FLEXGRAFT_NEVER" || :
 }
 
 # not_hung COMMAND...: runs it, and fails if that took as long as only something that waits in vain does. No test asks how long anything takes:

@@ -150,6 +150,7 @@ sometimes() {
         } | test_file sometimes
 }
 
+# bats test_tags=deep
 @test "with --again, a test that failed is tried once more: one that passes then is flaky, one that fails again has failed" {
         sometimes 1
         run_tests --again 2 check
@@ -227,6 +228,7 @@ END_OF_FILE
         is "$(<"$BATS_TEST_TMPDIR/results/failed")" $'leaves: first\nleaves: (exit status 120)' || { show_last; false; }
 }
 
+# bats test_tags=deep
 @test "when six tests failed and --again says five, none is tried again" {
         sometimes 5
         run_tests --again 5 check
@@ -236,6 +238,7 @@ END_OF_FILE
         is "$(wc -l <"$BATS_TEST_TMPDIR/never")" 1 "how often it was run"
 }
 
+# bats test_tags=deep
 @test "a long file is run in pieces, and each test once" {
         local i
         for i in {1..7}; do
@@ -288,6 +291,7 @@ END_OF_FILE
         [[ $output == *"ran 0 of 1 tests"*"begin 1 sleeps"* ]] || { show_last; false; }
 }
 
+# bats test_tags=deep
 @test "a test that is not at its end after its time is ended, and a failure that says so; the others run" {
         test_file endless <<'END_OF_FILE'
 test "sleeps" { sleep 1000; }
@@ -399,6 +403,7 @@ END_OF_FILE
         [[ $output == *"no line in "*"/points: swept.bats a sweep"* ]] || { show_last; false; }
 }
 
+# bats test_tags=deep
 @test "a sweep none of whose points is reached fails" {
         sweeps_at 100000
         run_tests check
@@ -430,6 +435,7 @@ END_OF_FILE
         [[ $output == *"no number under guest for elsewhere"* && $output == *"kernel_too, and not kernel: asks nobody" ]] || { show_last; false; }
 }
 
+# bats test_tags=deep
 @test "the set sanitize runs no sweep, and the other tests of its file" {
         test_file mixed <<'END_OF_FILE'
 test "passes" { [[ $FLEXGRAFT_BIN == */bin/sanitize ]]; }
@@ -523,6 +529,7 @@ END_OF_FILE
         is "$(awk '{ print $1, NF, ($7 < 900) }' "$BATS_TEST_TMPDIR/tests/budgets" | paste -sd,)" "newer 7 1,other 6 1"
 }
 
+# bats test_tags=deep
 @test "a file without a budget is run, and a failure" {
         test_file known <<<'test "passes" { true; }'
         test_file unknown <<<'test "passes" { true; }'

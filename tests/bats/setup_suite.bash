@@ -37,6 +37,9 @@ setup_suite() {
         cp "${tools[@]}" "$BATS_SUITE_TMPDIR/tools"
         export FLEXGRAFT_TOOLS=$BATS_SUITE_TMPDIR/tools
 
+        export FLEXGRAFT_NEVER=$BATS_SUITE_TMPDIR/never         # see pause()
+        mkfifo "$FLEXGRAFT_NEVER"
+
         make_rootfs_template "$BATS_SUITE_TMPDIR/template"
         export FLEXGRAFT_TEMPLATE=$BATS_SUITE_TMPDIR/template
 }
