@@ -1244,14 +1244,14 @@ it_is_not_had() {
         assert_success
         install_driver flexgraft~flexgraft
         second_pod data default type=directory
-        succeeded
+        assert_success
         kubelet_unpublish data pod-2
         up pod-1 default
         down
         second_pod data other type=directory
         assert_refused "namespace default" "namespace other"
         second_pod data default type=directory
-        succeeded
+        assert_success
         kubelet_unpublish data pod-2
 }
 
@@ -1269,7 +1269,7 @@ it_is_not_had() {
         second_pod data other type=loop
         assert_refused "namespace default" "namespace other"
         second_pod data default type=loop
-        succeeded
+        assert_success
         kubelet_unpublish data pod-2
         kubelet_unstage data
         kubelet_detach data
@@ -1287,7 +1287,7 @@ it_is_not_had() {
         lifecycle_up data type=loop
         lifecycle_down data
         second_pod dir default type=directory
-        succeeded
+        assert_success
         kubelet_unpublish dir pod-2
         up pod-1 shop
         second_pod data default type=loop

@@ -81,9 +81,9 @@ nothing_of_directories() {
         directory_pool
         while read -r -d '' name; do
                 helper volume-create "$(named "$name" '"size": "1m", "pool": "dirs"')"
-                succeeded
+                assert_success
                 helper volume-delete "$(named "$name")"
-                succeeded
+                assert_success
         done < <(odd_names)
         nothing_of_directories
         is "$(ls "$BATS_TEST_TMPDIR/srv")" dirs
@@ -191,7 +191,7 @@ nothing_of_directories() {
         directory_pool
         made_directory
         helper volume-expand '{"name": "data", "size": "12m"}'
-        succeeded
+        assert_success
         assert_field '[.volume.size, .sizeBefore, .volume.sizeEnforced] | map(tostring) | join(" ")' "12582912 8388608 false"
         helper volume-expand '{"name": "data", "size": "4m"}'
         refused EINVAL shrinks
@@ -395,7 +395,7 @@ encrypted_directory() {
         chmod 0700 "$trash"
         mount -t tmpfs tmpfs "$trash/1123456789abcdef.0/x/y"
         helper volume-reconcile
-        succeeded
+        assert_success
         is "$(ls "$trash")" 1123456789abcdef.0
         umount "$(find "$trash" -name y)"
         removed '{"name": "data"}'
@@ -413,12 +413,12 @@ encrypted_directory() {
         chmod 0700 "$trash"
         # while it is stopped its time is over
         at_syscall --at unlinkat:4 --run 'sleep 21' "$FLEXGRAFT_BIN/volume-reconcile"
-        succeeded
+        assert_success
         is "$AT_REACHED $AT_NAME" "1 unlinkat"
         grep -qF "its tree is large, and there was no more time" "$LOG"
         [[ -n $(find "$trash" -name '[a-f]') ]]
         helper volume-reconcile
-        succeeded
+        assert_success
         is "$(ls "$trash")" ""
         removed '{"name": "data"}'
         nothing_of_directories
@@ -454,7 +454,7 @@ while True:
         chmod 0700 "$DIRS/.flexgraft-trash"
         sed -i 's/"stage":"created"/"stage":"deleting"/' "$STATE_DIR/provisioned/data.json"
         helper volume-reconcile
-        succeeded
+        assert_success
         nothing_of_directories
 }
 
@@ -497,9 +497,9 @@ directory_sweep() {
         created '{"name": "adopted", "id": "olddir", "size": "8m", "pool": "dirs"}'
         for name in 'a b' adopted; do
                 call mount "$(pod_dir "$name")" "$(spec "$name" type=directory pool=dirs)"
-                succeeded
+                assert_success
                 call unmount "$(pod_dir "$name")"
-                succeeded
+                assert_success
                 call mount "$(pod_dir "$name")" "$(spec "$name" type=directory pool=default)"
                 assert_refused 'no such volume'
         done
@@ -552,7 +552,7 @@ is_of_one_namespace() {
         second_pod data elsewhere type=directory
         assert_refused namespace "$1" || return 1
         second_pod data default type=directory
-        succeeded || return 1
+        assert_success || return 1
         kubelet_unpublish data pod-2
 }
 
@@ -586,7 +586,7 @@ is_of_one_namespace() {
         remove '{"name": "data"}'
         refused EBUSY container
         helper volume-expand '{"name": "data", "size": "9m"}'
-        succeeded
+        assert_success
         remove_mount /data
         assert_success
         removed '{"name": "data"}'
@@ -816,7 +816,7 @@ check_quota() { # FSTYPE ERROR
         is "$(project_of "$DIRS/data/file")" "$(project_of "$DIRS/data")" "the project of a file that the container wanted to change"
         # grown while it is used
         helper volume-expand '{"name": "data", "size": "9m"}'
-        succeeded
+        assert_success
         in_container dd if=/dev/zero of=/data/more bs=4096 count=200 2>/dev/null
         run ! in_container dd if=/dev/zero of=/data/most bs=4096 count=200
         # given back
@@ -889,7 +889,7 @@ without_resource() {
         is "$("$FLEXGRAFT_TOOLS/project" limit "$DIRS" "$theirs")" "8388608 0" "the limit of the other volume"
         removed '{"name": "other"}'
         helper volume-reconcile
-        succeeded
+        assert_success
         is "$("$FLEXGRAFT_TOOLS/project" limit "$DIRS" "$theirs")" "0 0" "the limit when both are gone"
         is "$(ls "$DIRS/.flexgraft-trash")" ""
 }

@@ -42,9 +42,9 @@ times() {
 # bats test_tags=text
 @test "attach of a new volume waits for the disk for its record, its image and its pool" {
         call attach "$(loop_spec first)" "$NODE" # the pool gets its identity
-        succeeded
+        assert_success
         traced fsync,fdatasync call attach "$(loop_spec data)" "$NODE"
-        succeeded
+        assert_success
         is "$(times 'fsync')" 3
         is "$(times 'fsync.*/provisioned/[.]data[.]json[.]tmp>')" 1
         is "$(times 'fsync.*/pools/default/data[.]img>')" 1
@@ -64,7 +64,7 @@ times() {
         mount -t tmpfs -o mode=0755 tmpfs "$BATS_TEST_TMPDIR/other"
         printf '{"type": "loop", "path": "%s"}\n' "$BATS_TEST_TMPDIR/other" >"$FLEXGRAFT_POOLS/other.json"
         traced fsync,fdatasync call attach "$(loop_spec data pool=other)" "$NODE"
-        succeeded
+        assert_success
         is "$(times 'fsync.*/provisioned/[.]data[.]json[.]tmp>')" 2
         is "$(times 'fsync.*/provisioned>')" 2
 }
@@ -72,9 +72,9 @@ times() {
 # bats test_tags=text
 @test "attach opens its pool once" {
         call attach "$(loop_spec first)" "$NODE" # the pool gets its identity
-        succeeded
+        assert_success
         traced openat call attach "$(loop_spec data)" "$NODE"
-        succeeded
+        assert_success
         is "$(times '"default.json"')" 1 "the pool's identity is read"
         is "$(times "openat[^\"]*\"$STATE_DIR/pools/default\"")" 1
 }

@@ -215,8 +215,10 @@ call() {
 }
 CALL_PREFIX=()
 
-# The JSON types and fields of Kubernetes' DriverStatus and DriverCapabilities.
+# The JSON types and fields of Kubernetes' DriverStatus and DriverCapabilities; of most replies, bash can tell.
+KUBELET_SUCCESS='^\{"status":"Success"(,"(message|device|volumeName)":"[^"\]*"|,"attached":(true|false)|,"volumeNewSize":[0-9]+)*\}'$'\n''$'
 assert_reply_of_kubelet() {
+        [[ $status == 0 && $output == "$schema_collected" && $output =~ $KUBELET_SUCCESS ]] && return 0
         [[ $output == *$'\n' ]] && "$FLEXGRAFT_TOOLS/reply" kubelet "$status" <<<"${output%$'\n'}" && return 0
         echo "not a reply for kubelet: one line, one object, its fields only, an exit status that agrees"
         show_last
@@ -231,7 +233,7 @@ assert_reply() {
 # assert_detached: Success and nothing else, unless another process just looks at the device: then it says so.
 assert_detached() {
         if [[ $(json_field .message) == *"still in use"* ]]; then
-                succeeded
+                assert_success
         else
                 assert_reply '{"status": "Success"}'
         fi
@@ -284,11 +286,11 @@ is_mount_point() {
 kubelet_attach() {
         local name=$1 device
         SPECS[$name]=$(spec "$@")
-        call getvolumename "${SPECS[$name]}" && succeeded || return 1
-        call attach "${SPECS[$name]}" "$NODE" && succeeded || return 1
+        call getvolumename "${SPECS[$name]}" && assert_success || return 1
+        call attach "${SPECS[$name]}" "$NODE" && assert_success || return 1
         device=''
         [[ $output =~ \"device\":\"([^\"]*)\" ]] && device=${BASH_REMATCH[1]}
-        call waitforattach "$device" "${SPECS[$name]}" && succeeded || return 1
+        call waitforattach "$device" "${SPECS[$name]}" && assert_success || return 1
         [[ $output =~ \"device\":\"([^\"]*)\" ]] && device=${BASH_REMATCH[1]}
         DEVICES[$name]=$device
 }
@@ -301,7 +303,7 @@ kubelet_stage() {
                 return 0
         fi
         make_dir "$dir"
-        call mountdevice "$dir" "${DEVICES[$name]}" "${SPECS[$name]}" && succeeded || return 1
+        call mountdevice "$dir" "${DEVICES[$name]}" "${SPECS[$name]}" && assert_success || return 1
         # What has no superblock for itself is mounted for each pod: nothing to see here.
         [[ ${SPECS[$name]} =~ \"type\":\"(tmpfs|bind|nfs)\" ]] && return 0
         is_mount_point "$dir" && return 0
@@ -319,7 +321,7 @@ kubelet_publish() {
         fi
         make_dir "$dir"
         call mount "$dir" "$(publish_spec "$name" "$pod" "${@:3}")" || return 1
-        if ! succeeded; then
+        if ! assert_success; then
                 rmdir "$dir"
                 return 1
         fi
@@ -365,7 +367,7 @@ is_of_one_namespace() {
         assert_refused "namespace default" "namespace other" "$STATE_DIR/provisioned/$1.json"
         is "$(node_mounts_at "$(pod_dir "$1" pod-2)")" 0
         second_pod "$1" default "${@:2}"
-        succeeded
+        assert_success
 }
 
 # only_by_its_name NAME KEY=VALUE...: after is_of_one_namespace, no FlexVolume volume gets it by its disk, whatever its own name is.
@@ -384,7 +386,7 @@ only_by_its_name() {
 kubelet_unpublish() {
         local dir
         dir=$(pod_dir "$@")
-        call unmount "$dir" && succeeded || return 1
+        call unmount "$dir" && assert_success || return 1
         [[ ! -e $dir ]] || rmdir "$dir"
 }
 
@@ -394,7 +396,7 @@ kubelet_unstage() {
         dir=$(global_dir "$1")
         [[ -e $dir ]] || return 0
         if is_mount_point "$dir"; then
-                call unmountdevice "$dir" && succeeded || return 1
+                call unmountdevice "$dir" && assert_success || return 1
         fi
         [[ ! -e $dir ]] || rmdir "$dir" || return 1
         [[ ! -b $device ]] && return 0
@@ -402,12 +404,12 @@ kubelet_unstage() {
 }
 
 kubelet_detach() {
-        call detach "$1" "$NODE" && succeeded
+        call detach "$1" "$NODE" && assert_success
 }
 
 # driver_attaches: whether init says so; kubelet asks it first.
 driver_attaches() {
-        call init && succeeded || return 1
+        call init && assert_success || return 1
         DRIVER_ATTACHES=true
         [[ $output != *'"attach":false'* ]] || DRIVER_ATTACHES=false
 }

@@ -299,8 +299,8 @@ odd_names() {
         done
         for name in kata-0123456789abcde ephemeral-0123456789abcdefg; do
                 call attach "$(spec "$name" type=loop size=8Mi)" "$NODE"
-                succeeded
+                assert_success
                 call detach "$name" "$NODE"
-                succeeded
+                assert_success
         done
 }

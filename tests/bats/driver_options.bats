@@ -468,10 +468,10 @@ SECRET_BASE64=Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5
         second_pod dir other type=directory
         assert_refused "namespace web" "namespace other"
         second_pod dir web type=directory
-        succeeded
+        assert_success
         kubelet_unpublish dir pod-2
         second_pod data web type=loop
-        succeeded
+        assert_success
         kubelet_unpublish data pod-2
         kubelet_unstage data
         kubelet_detach data

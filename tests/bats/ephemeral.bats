@@ -34,34 +34,34 @@ nothing_is_left() {
         call attach "$SPEC" "$NODE"
         assert_reply '{"status": "Success", "device": ""}'
         call waitforattach '' "$SPEC"
-        succeeded
+        assert_success
         call mountdevice "$(global_dir scratch)" '' "$SPEC"
-        succeeded
+        assert_success
         is "$(provisioned)" ''
         call mount "$DIR" "$SPEC"
-        succeeded
+        assert_success
         is "$(node_mount_type "$DIR")" ext4
         echo hello >"$DIR/file"
         is "$(provisioned | wc -l)" 1
         call mount "$DIR" "$SPEC"
-        succeeded
+        assert_success
         is "$(cat "$DIR/file")" hello
         for verb in 1 2; do
                 call unmount "$DIR"
-                succeeded
+                assert_success
                 nothing_is_left
         done
         call unmountdevice "$(global_dir scratch)"
-        succeeded
+        assert_success
         call detach scratch "$NODE"
-        succeeded
+        assert_success
         nothing_is_left
 }
 
 @test "while a pod's volume is deleted another pod's of the same name is mounted and unmounted" {
         local other=$KUBELET/pods/pod-2/volumes/$DRIVER_NAME/scratch
         call mount "$DIR" "$SPEC"
-        succeeded
+        assert_success
         # LOOP_CLR_FD: it is unmounted, and its room is given back next
         at_syscall --at ioctl --where 2=$((0x4c01)) --run-output "$BATS_TEST_TMPDIR/other" \
                 --run "'$DRIVER' mount '$other' '$SPEC'; '$DRIVER' unmount '$other'; '$DRIVER' mount '$other' '$SPEC'" "$DRIVER" unmount "$DIR"
@@ -69,7 +69,7 @@ nothing_is_left() {
         is "$(jq -r .status "$BATS_TEST_TMPDIR/other" | sort | uniq -c | tr -s ' ')" " 3 Success"
         is "$(node_mount_type "$other")" ext4
         call unmount "$other"
-        succeeded
+        assert_success
         nothing_is_left
 }
 
@@ -78,10 +78,10 @@ nothing_is_left() {
         call init
         assert_field .capabilities.attach false
         call mount "$KUBELET/pods/pod-1/volumes/scratch" "$(spec scratch size=8Mi)"
-        succeeded
+        assert_success
         is "$(provisioned | wc -l)" 1
         call unmount "$KUBELET/pods/pod-1/volumes/scratch"
-        succeeded
+        assert_success
         nothing_is_left
 }
 
@@ -90,10 +90,10 @@ nothing_is_left() {
         spec=${SPEC/ephemeral/'\u0065phemeral'}
         [[ $spec == *u0065* ]]
         call mount "$DIR" "$spec"
-        succeeded
+        assert_success
         is "$(provisioned | wc -l)" 1
         call unmount "$DIR"
-        succeeded
+        assert_success
         nothing_is_left
 }
 
@@ -102,17 +102,17 @@ nothing_is_left() {
         POD=pod-2
         other=$(pod_dir scratch)
         call mount "$DIR" "$SPEC"
-        succeeded
+        assert_success
         echo one >"$DIR/file"
         call mount "$other" "$SPEC"
-        succeeded
+        assert_success
         [[ ! -e $other/file ]]
         call unmount "$DIR"
-        succeeded
+        assert_success
         is "$(provisioned | wc -l)" 1
         is "$(node_mount_type "$other")" ext4
         call unmount "$other"
-        succeeded
+        assert_success
         nothing_is_left
 }
 
@@ -121,9 +121,9 @@ nothing_is_left() {
         POD=pod-2
         other=$(pod_dir scratch)
         call mount "$DIR" "$SPEC"
-        succeeded
+        assert_success
         call mount "$other" "$SPEC"
-        succeeded
+        assert_success
         helper volume-list
         is "$(jq -r '.volumes[].uses | map(.pod, .target) | join(" ")' <<<"$output" | sort)" "pod-1 $DIR
 pod-2 $other"
@@ -132,9 +132,9 @@ pod-2 $other"
         is "$(jq -r '.volumes[].uses | map(.pod) | join(" ")' <<<"$output" | sort)" "
 pod-1"
         call unmount "$DIR"
-        succeeded
+        assert_success
         call unmount "$other"
-        succeeded
+        assert_success
         nothing_is_left
 }
 
@@ -153,7 +153,7 @@ pod-1"
 
 @test "one that an earlier call has made is kept, with its content, when a repeat fails" {
         call mount "$DIR" "$SPEC"
-        succeeded
+        assert_success
         echo hello >"$DIR/file"
         umount "$DIR"
         write_policy '"kinds": ["ephemeral"]'
@@ -162,10 +162,10 @@ pod-1"
         is "$(provisioned | wc -l)" 1
         rm "$FLEXGRAFT_POLICY"
         call mount "$DIR" "$SPEC"
-        succeeded
+        assert_success
         is "$(cat "$DIR/file")" hello
         call unmount "$DIR"
-        succeeded
+        assert_success
         rmdir "$DIR" 2>/dev/null || :
         nothing_is_left
 }
@@ -176,10 +176,10 @@ pod-1"
         echo '{"profile_matrix": {"fast": {"csi_plugin_type_selector": {"plugin_type": "org.flexgraft.loop"}, "volume_capabilities":
                 {"mount": {"fs_type": "xfs"}, "access_mode": {"mode": "SINGLE_NODE_WRITER"}}, "create_parameters": {}}}}' >"$FLEXGRAFT_PROFILES"
         call mount "$DIR" "$(spec scratch ephemeral=true size=300Mi profile=fast)"
-        succeeded
+        assert_success
         is "$(node_mount_type "$DIR")" xfs
         call unmount "$DIR"
-        succeeded
+        assert_success
         nothing_is_left
 }
 
@@ -193,15 +193,15 @@ pod-1"
         nothing_is_left
         write_policy '"kinds": ["ephemeral", "loop"]'
         call mount "$DIR" "$SPEC"
-        succeeded
+        assert_success
         call unmount "$DIR"
-        succeeded
+        assert_success
 }
 
 @test "while it cannot be deleted unmount fails, and again deletes it" {
         local image
         call mount "$DIR" "$SPEC"
-        succeeded
+        assert_success
         image=$(echo "$POOL"/*.img)
         chattr +i "$image" 2>/dev/null || mount --bind "$image" "$image"
         call unmount "$DIR"
@@ -209,7 +209,7 @@ pod-1"
         is "$(provisioned | wc -l)" 1
         chattr -i "$image" 2>/dev/null || umount "$image"
         call unmount "$DIR"
-        succeeded
+        assert_success
         nothing_is_left
 }
 
@@ -217,7 +217,7 @@ pod-1"
         local busy trace=$BATS_TEST_TMPDIR/trace
         TIMEOUTS='"unmount": 1' write_config
         call mount "$DIR" "$SPEC"
-        succeeded
+        assert_success
         # a name by which it would look like two processes
         background sh -c 'exec 3>"$1/file" && printf "b), 1 (init" >/proc/$$/comm && kill -STOP $$' sh "$DIR"
         busy=$BACKGROUND_PID
@@ -236,13 +236,13 @@ pod-1"
         is "$(provisioned | wc -l)" 1
         end_process "$busy"
         call unmount "$DIR"
-        succeeded
+        assert_success
         nothing_is_left
 }
 
 @test "volume-reconcile deletes one whose mount is gone, or was never made" {
         call mount "$DIR" "$SPEC"
-        succeeded
+        assert_success
         umount "$DIR"
         helper volume-reconcile
         assert_success
@@ -272,13 +272,13 @@ node_reboots() {
 @test "after a reboot volume-reconcile deletes the volume of a pod that is gone, though another's of its name was mounted before" {
         local other=$KUBELET/pods/pod-2/volumes/$DRIVER_NAME/scratch
         call mount "$other" "$SPEC"
-        succeeded
+        assert_success
         call mount "$DIR" "$SPEC"
-        succeeded
+        assert_success
         echo kept >"$DIR/file"
         node_reboots "$other"
         call mount "$DIR" "$SPEC"
-        succeeded
+        assert_success
         is "$(cat "$DIR/file")" kept
         is "$(provisioned | wc -l)" 2
         helper volume-reconcile
@@ -286,7 +286,7 @@ node_reboots() {
         is "$(jq -c '[.actions[] | select(.action == "deleted an ephemeral volume") | .subject]' <<<"$json")" "[\"$other\"]"
         is "$(provisioned | wc -l) $(cat "$DIR/file")" "1 kept"
         call unmount "$DIR"
-        succeeded
+        assert_success
         rmdir "$other" 2>/dev/null || :
         nothing_is_left
 }
@@ -294,14 +294,14 @@ node_reboots() {
 @test "detach keeps the record of the volume of a pod that is gone, by which volume-reconcile deletes it" {
         local other=$KUBELET/pods/pod-2/volumes/$DRIVER_NAME/scratch
         call mount "$other" "$SPEC"
-        succeeded
+        assert_success
         call mount "$DIR" "$SPEC"
-        succeeded
+        assert_success
         node_reboots "$other"
         call unmount "$DIR"
-        succeeded
+        assert_success
         call detach scratch "$NODE"
-        succeeded
+        assert_success
         is "$(provisioned | wc -l)" 1
         helper volume-reconcile
         assert_success

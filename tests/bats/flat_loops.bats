@@ -60,7 +60,7 @@ is_flat() {
 @test "attach of an image that is there costs the same however many loop devices the node has" {
         detached() {
                 call detach data "$NODE"
-                succeeded
+                assert_success
         }
         is_flat detached verbs/attach "$(spec data type=loop pool=fast)" "$NODE"
 }
@@ -128,7 +128,7 @@ signal.pause()' "$IMAGE"
 @test "a call that comes while another asks whether an image is in use waits for a moment" {
         attached() {
                 call attach "$(spec data type=loop pool=fast)" "$NODE"
-                succeeded
+                assert_success
         }
         with_lease created '{"name": "data", "size": 4096, "pool": "fast"}'
         with_lease attached
@@ -150,10 +150,10 @@ with_loops() {
         local name
         for name; do
                 created "{\"name\": \"$name\", \"size\": 4096, \"pool\": \"fast\"}" || return 1
-                call attach "$(spec "$name" type=loop pool=fast)" "$NODE" && succeeded || return 1
+                call attach "$(spec "$name" type=loop pool=fast)" "$NODE" && assert_success || return 1
         done
-        call detach block "$NODE" && succeeded || return 1
-        call attach "$(spec block type=block device="$LOOP")" "$NODE" && succeeded
+        call detach block "$NODE" && assert_success || return 1
+        call attach "$(spec block type=block device="$LOOP")" "$NODE" && assert_success
 }
 
 # bats test_tags=text

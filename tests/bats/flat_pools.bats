@@ -147,10 +147,10 @@ were_attached() {
         local i
         for ((i = $1; i <= $2; i++)); do
                 call attach "$(spec "other$i" type=loop)" "$NODE"
-                succeeded || return 1
+                assert_success || return 1
                 printf x | dd of="$(loop_of "$POOL_DIR/other$i.img")" conv=notrunc status=none
                 call detach "other$i" "$NODE"
-                succeeded || return 1
+                assert_success || return 1
         done
         helper volume-reconcile '{}'
         assert_success
@@ -242,7 +242,7 @@ sparse_attached() {
         created '{"name": "sparse", "size": "4m", "pool": "fast", "parameters": {"preallocate": "false"}}'
         BEFORE=$(available fast)
         call attach "$(spec sparse type=loop)" "$NODE"
-        succeeded
+        assert_success
         LOOP=$(loop_of "$POOL_DIR/sparse.img")
 }
 
@@ -265,7 +265,7 @@ sparse_attached() {
         helper volume-reconcile '{}'
         is "$(available fast)" "$BEFORE"
         call attach "$(spec sparse type=loop)" "$NODE"
-        succeeded
+        assert_success
         dd if=/dev/zero of="$(loop_of "$POOL_DIR/sparse.img")" bs=1M count=1 seek=2 conv=fsync status=none
         is "$(stat -c %b "$POOL_DIR/sparse.img") $(available fast)" "6144 $BEFORE"
         call detach sparse "$NODE"
@@ -289,7 +289,7 @@ sparse_attached() {
                 blkdiscard "$LOOP"
                 is "$(available fast)" "$BEFORE" "with a count at newfstatat $n, what is available after that"
                 call detach sparse "$NODE"
-                succeeded
+                assert_success
                 helper volume-reconcile '{}'
                 ((AT_REACHED)) || break
         done
@@ -345,7 +345,7 @@ sparse_attached() {
         before=$(available fast)
         call attach "$(spec data type=loop)" "$NODE"
         assert_reply_of_kubelet
-        succeeded
+        assert_success
         helper volume-reconcile '{}' # what is not needed is not remembered
         assert_success
         blkdiscard "$(loop_of "$POOL_DIR/data.img")"
@@ -359,7 +359,7 @@ sparse_attached() {
         created '{"name": "data", "size": "1m", "pool": "fast"}'
         counted
         call expandvolume "$(spec data type=loop)" "$(global_dir data)" 3145728 1048576
-        succeeded
+        assert_success
         is "$(stat -c %s "$POOL_DIR/data.img")" 3145728
         counted
 }
@@ -367,14 +367,14 @@ sparse_attached() {
 # expand VOLUME SIZE [OPTION...]: the driver grows it.
 expand() {
         call expandvolume "$(spec "$1" type=loop "${@:3}")" "$(global_dir "$1")" "$2" 4096
-        succeeded
+        assert_success
 }
 
 @test "an attached volume that the driver grows is counted" {
         make_pool fast '"maxPercent": 50'
         created '{"name": "data", "size": "1m", "pool": "fast"}'
         call attach "$(spec data type=loop)" "$NODE"
-        succeeded
+        assert_success
         counted
         expand data 3145728
         is "$(stat -c %s "$POOL_DIR/data.img")" 3145728
@@ -385,7 +385,7 @@ expand() {
         make_pool fast '"maxPercent": 50'
         created '{"name": "data", "size": "1m", "pool": "fast"}'
         call attach "$(spec data type=loop)" "$NODE"
-        succeeded
+        assert_success
         counted
         at_syscall --at utimensat --run "chown 1000 '$POOL_DIR'" \
                 "$FLEXGRAFT_BIN/verbs/expandvolume" "$(spec data type=loop)" "$(global_dir data)" 3145728 4096
@@ -409,7 +409,7 @@ expand() {
         local before
         created '{"name": "data", "size": "1m", "pool": "fast"}'
         call attach "$(spec data type=loop)" "$NODE"
-        succeeded
+        assert_success
         rm -r "$FLEXGRAFT_POOLS/fast.json" "$STATE_DIR/pool-sums" "$STATE_DIR/provisioned/data.json"
         before=$(stat -c %y "$POOL_DIR")
         expand data 3145728

@@ -81,7 +81,7 @@ after_placing() {
         needs flexdriver
         driver_setup flexgraft~loop
         call attach "$(spec data size=16m)" "$NODE"
-        succeeded
+        assert_success
         call detach data "$NODE"
         strace -f -y -s 0 -e trace=fsync,renameat,renameat2,rename -o "$BATS_TEST_TMPDIR/trace" \
                 "${DRIVER%/*}/verbs/attach" "$(spec other size=16m)" "$NODE" >"$BATS_TEST_TMPDIR/stdout"
@@ -185,7 +185,7 @@ reads_standard_input() {
         for _ in 1 2; do # the first one makes the state directory, too
                 make_dir "$(pod_dir data)"
                 at_syscall --at move_mount --log "$BATS_TEST_TMPDIR/log" "${DRIVER%/*}/verbs/mount" "$(pod_dir data)" "$(spec data)"
-                succeeded
+                assert_success
                 call unmount "$(pod_dir data)"
         done
         number=$(awk '$3 == "openat" { last = $1 } $3 == "move_mount" { print last; exit }' "$BATS_TEST_TMPDIR/log") # where the directory is opened

@@ -144,7 +144,7 @@ is_mappable() {
         published idMappable=always
         keeper=$(keepers)
         call mount "$(pod_dir data)" "$(publish_spec data "$POD")"
-        succeeded
+        assert_success
         is "$(keepers)" "$keeper" "keepers"
         kill -KILL "$(pgrep -P "$keeper" -x remap-daemon)"
         touch "$(pod_dir data)/after"
@@ -159,7 +159,7 @@ is_mappable() {
         helper volume-reconcile
         [[ $(json_field '.problems | map(tostring) | join(" ")') == *"remap-daemon has exited"* ]]
         call mount "$(pod_dir data)" "$(publish_spec data "$POD")"
-        succeeded
+        assert_success
         is "$(node_mounts_at "$(pod_dir data)")" 1
         touch "$(pod_dir data)/anew"
         [[ -e $FILES/anew ]]

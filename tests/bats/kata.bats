@@ -23,16 +23,16 @@ teardown() {
 }
 
 up() {
-        call attach "$SPEC" "$NODE" && succeeded || return 1
-        call mountdevice "$GLOBAL" /dev/loop0 "$SPEC" && succeeded || return 1
+        call attach "$SPEC" "$NODE" && assert_success || return 1
+        call mountdevice "$GLOBAL" /dev/loop0 "$SPEC" && assert_success || return 1
         IMAGE=$(jq -r '.message | capture("machine is (?<path>/.*)").path' <<<"$json")
-        call mount "$DIR" "$SPEC" && succeeded
+        call mount "$DIR" "$SPEC" && assert_success
 }
 
 down() {
-        call unmount "$DIR" && succeeded || return 1
-        call unmountdevice "$GLOBAL" && succeeded || return 1
-        call detach vm "$NODE" && succeeded
+        call unmount "$DIR" && assert_success || return 1
+        call unmountdevice "$GLOBAL" && assert_success || return 1
+        call detach vm "$NODE" && assert_success
 }
 
 nothing_is_left() {
@@ -52,7 +52,7 @@ nothing_is_left() {
         call mountdevice "$GLOBAL" /dev/loop0 "$SPEC"
         assert_field .message "kataContainers: the image for the virtual machine is $IMAGE"
         call mount "$DIR" "$SPEC"
-        succeeded
+        assert_success
         down
         nothing_is_left
 }
@@ -109,20 +109,20 @@ ephemeral_is_for_machines() {
         SPEC=$(spec scratch ephemeral=true size=64Mi "$@")
         DIR=$(pod_dir scratch)
         call mount "$DIR" "$SPEC"
-        succeeded || return 1
+        assert_success || return 1
         image=$(jq -r '.message | capture("machine is (?<path>/.*)").path' <<<"$json")
         [[ $image == "$STATE_DIR"/kata/*/kata.img ]] || return 1
         is "$(losetup --noheadings --output OFFSET --associated "$image" | tr -d ' ')" $((2 << 20)) || return 1
         echo hello >"$DIR/file" || return 1
         helper volume-reconcile '{}'
         call mount "$DIR" "$SPEC"
-        succeeded || return 1
+        assert_success || return 1
         is "$(cat "$DIR/file")" hello || return 1
         is "$(jq '.eraseAfter != false' "$STATE_DIR"/provisioned/ephemeral-*.json)" "${ERASED:-false}" || return 1
         call unmount "$DIR"
-        succeeded || return 1
+        assert_success || return 1
         call unmount "$DIR"
-        succeeded || return 1
+        assert_success || return 1
         is "$(ls "$POOL")" '' images && [[ -z $(find "$STATE_DIR/provisioned" -name '*.json') ]] && nothing_is_left
 }
 
@@ -172,9 +172,9 @@ ephemeral_is_for_machines() {
         up
         echo hello >"$DIR/file"
         call unmount "$DIR"
-        succeeded
+        assert_success
         call unmountdevice "$GLOBAL"
-        succeeded
+        assert_success
         mkdir "$BATS_TEST_TMPDIR/own"
         mount -o ro "$(loop_of "$(image_of vm)")" "$BATS_TEST_TMPDIR/own"
         cp "$BATS_TEST_TMPDIR/own/kata.img" "$memory"
@@ -245,13 +245,13 @@ write_table() {
                 volume_with_image "$image"
                 before=$(cksum <"$BATS_TEST_TMPDIR/content/kata.img")
                 call attach "$SPEC" "$NODE"
-                succeeded
+                assert_success
                 call mountdevice "$GLOBAL" /dev/loop0 "$SPEC"
                 assert_refused 'partition table'
                 call unmountdevice "$GLOBAL"
-                succeeded
+                assert_success
                 call detach vm "$NODE"
-                succeeded
+                assert_success
                 nothing_is_left
                 debugfs -R "dump kata.img $BATS_TEST_TMPDIR/after" "$(image_of vm)" 2>/dev/null
                 is "$(cksum <"$BATS_TEST_TMPDIR/after")" "$before"
@@ -268,9 +268,9 @@ write_table() {
                 call mountdevice "$GLOBAL" /dev/loop0 "$SPEC"
                 assert_refused
                 call unmountdevice "$GLOBAL"
-                succeeded
+                assert_success
                 call detach vm "$NODE"
-                succeeded
+                assert_success
                 nothing_is_left
                 delete_volume vm
         done
@@ -284,12 +284,12 @@ write_table() {
         truncate -s 64M "$(image_of vm)"
         mkfs.ext4 -q -F -d "$BATS_TEST_TMPDIR/content" "$(image_of vm)"
         call attach "$SPEC" "$NODE"
-        succeeded
+        assert_success
         call mountdevice "$GLOBAL" /dev/loop0 "$SPEC"
         assert_refused kata.img
         is "$(mounts_here)" ''
         call detach vm "$NODE"
-        succeeded
+        assert_success
         nothing_is_left
         is "$(cat "$BATS_TEST_TMPDIR/precious")" precious
 }
@@ -300,16 +300,16 @@ write_table() {
         down
         SPEC=$(spec other type=loop size=64Mi kataContainers=true) GLOBAL=$(global_dir other)
         call attach "$SPEC" "$NODE"
-        succeeded
+        assert_success
         at_syscall --own --at fallocate --kill "$DRIVER" mountdevice "$GLOBAL" /dev/loop0 "$SPEC"
         is "$AT_REACHED" 1
         call mountdevice "$GLOBAL" /dev/loop0 "$SPEC"
-        succeeded
+        assert_success
         is "$(find "$STATE_DIR/kata" -name 'kata.img*' | wc -l)" 1
         call unmountdevice "$GLOBAL"
-        succeeded
+        assert_success
         call detach other "$NODE"
-        succeeded
+        assert_success
         nothing_is_left
 }
 
@@ -332,12 +332,12 @@ write_table() {
         local number tried=0
         for ((number = 1; ; number++)); do
                 call attach "$SPEC" "$NODE"
-                succeeded
+                assert_success
                 at_syscall --own --at "renameat:$number" --kill "$DRIVER" mountdevice "$GLOBAL" /dev/loop0 "$SPEC"
                 call unmountdevice "$GLOBAL"
-                succeeded
+                assert_success
                 call detach vm "$NODE"
-                succeeded
+                assert_success
                 nothing_is_left
                 [[ $AT_REACHED == 1 ]] || break
                 tried=$((tried + 1))

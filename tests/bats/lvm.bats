@@ -276,10 +276,10 @@ ephemeral() {
         dir=$(pod_dir scratch)
         make_dir "$dir"
         call mount "$dir" "$(spec scratch ephemeral=true pool=big size=16Mi "${@:2}")"
-        succeeded || return 1
+        assert_success || return 1
         yes "$1" | dd of="$dir/file" bs=1M count=4 iflag=fullblock conv=fsync status=none
         call unmount "$dir"
-        succeeded && is "$(volumes)" ''
+        assert_success && is "$(volumes)" ''
 }
 
 @test "what a pod wrote to an ephemeral volume is erased with it, unless eraseAfter is false in its options or its profile" {
@@ -532,9 +532,9 @@ with_lvm_conf() {
         kubelet_attach data
         kubelet_stage data
         call expandvolume "${SPECS[data]}" "${DEVICES[data]}" $((30 << 20)) $((16 << 20))
-        succeeded
+        assert_success
         call expandfs "${SPECS[data]}" "${DEVICES[data]}" "$(global_dir data)" $((30 << 20)) $((16 << 20))
-        succeeded
+        assert_success
         is "$(blockdev --getsize64 "${DEVICES[data]}")" $((32 << 20))
         (($(stat -f -c '%b * %S' "$(global_dir data)") > 20 << 20))
         kubelet_unstage data
@@ -551,7 +551,7 @@ with_lvm_conf() {
         call expandvolume "${SPECS[data]}" "${DEVICES[data]}" $((100 << 20)) "$EXTENT"
         assert_refused room
         call expandvolume "${SPECS[data]}" "${DEVICES[data]}" $((2 * EXTENT)) "$EXTENT"
-        succeeded
+        assert_success
         kubelet_detach data
         delete data
         assert_success
@@ -562,7 +562,7 @@ with_lvm_conf() {
         call expandvolume "${SPECS[thin]}" "${DEVICES[thin]}" $((1 << 30)) $((24 << 20))
         assert_refused room
         call expandvolume "${SPECS[thin]}" "${DEVICES[thin]}" $((40 << 20)) $((24 << 20))
-        succeeded
+        assert_success
         kubelet_detach thin
         delete thin
         assert_success
@@ -590,7 +590,7 @@ size_of_lv() {
         is "$(size_of_lv data) $(size_of_lv other)" "$EXTENT $EXTENT"
         rm "$FLEXGRAFT_POLICY"
         call expandvolume "$(spec thief "volumegroup=$GROUP" volumeID=other)" "$(global_dir thief)" $((2 * EXTENT)) "$EXTENT"
-        succeeded
+        assert_success
         is "$(size_of_lv data) $(size_of_lv other)" "$EXTENT $((2 * EXTENT))"
         delete data
         assert_success

@@ -77,12 +77,12 @@ is_woken() {
         assert_success || return 1
         as_after_a_boot || return 1
         call attach "$request" "$NODE"
-        succeeded && [[ -b /dev/$GROUP/data ]] || return 1
+        assert_success && [[ -b /dev/$GROUP/data ]] || return 1
         as_after_a_boot || return 1
         call waitforattach "/dev/$GROUP/data" "$request"
-        succeeded && [[ -b /dev/$GROUP/data ]] || return 1
+        assert_success && [[ -b /dev/$GROUP/data ]] || return 1
         call detach data "$NODE"
-        succeeded
+        assert_success
 }
 
 @test "a raid1 volume is attached after a reboot" {

@@ -67,7 +67,7 @@ sample() {
 @test "a volume that is mounted has the bytes and inodes of its filesystem in the metrics" {
         local labels dir
         call mount "$(make_dir "$KUBELET/pods/pod-1/volumes/$DRIVER_NAME"; pod_dir cache)" "$(spec cache type=tmpfs size=8Mi)"
-        succeeded
+        assert_success
         dir=$(pod_dir cache)
         labels="volume=\"cache\",driver=\"$DRIVER_NAME\""
         dd if=/dev/zero of="$dir/file" bs=1M count=3 status=none
@@ -85,7 +85,7 @@ sample() {
         is "$(sample flexgraft_driver_mount_problem "$labels,directory=\"$dir\"")" 1
         is "$(sample flexgraft_driver_volume_filesystem_size_bytes "$labels")" ''
         call unmount "$dir"
-        succeeded
+        assert_success
 }
 
 @test "a mount that does not answer does not hang the metrics, and is a problem" {
@@ -94,7 +94,7 @@ sample() {
                 make_dir "$KUBELET/pods/pod-$name/volumes/$DRIVER_NAME"
                 dir=$KUBELET/pods/pod-$name/volumes/$DRIVER_NAME/$name
                 call mount "$dir" "$(spec "$name" type=tmpfs size=8Mi)"
-                succeeded
+                assert_success
         done
         background_ready "$FLEXGRAFT_TOOLS/silent-fuse" "$KUBELET/pods/pod-one" --read
         not_hung metrics volume-list
@@ -157,10 +157,10 @@ calls() {
         create '{"name": "two", "size": "1t"}'
         assert_failure
         call attach "$(spec one type=loop)" "$NODE"
-        succeeded
+        assert_success
         call mount /nowhere/at/all "$(spec one type=nonesuch)"
         call detach one "$NODE"
-        succeeded
+        assert_success
         metrics volume-list
         is "$(calls volume-create success) $(calls volume-create failure)" "2 1"
         is "$(calls attach success) $(calls attach failure)" "1 0"
@@ -417,7 +417,7 @@ package_says() {
         is "$said" ''
         make_dir "$KUBELET/pods/pod-1/volumes/$DRIVER_NAME"
         call mount "$(pod_dir cache)" "$(spec cache type=tmpfs size=8Mi)"
-        succeeded
+        assert_success
         start_container crun
         helper mount-tmpfs "{\"container\": $CONTAINER_PID, \"target\": \"/cache\", \"size\": \"8m\"}"
         assert_success
@@ -427,7 +427,7 @@ package_says() {
         is "$said" ''
         stop_container
         call unmount "$(pod_dir cache)"
-        succeeded
+        assert_success
         package_says remove
         is "$said" ''
 }

@@ -366,7 +366,7 @@ type_on() {
         assert_success
         kubelet_unpublish db
         call unmountdevice "$(global_dir db)"
-        succeeded
+        assert_success
         call detach db "$NODE"
         assert_refused "in use by container" /data
         is "$(in_container cat /data/file)" shared

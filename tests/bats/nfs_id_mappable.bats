@@ -155,7 +155,7 @@ ended() {
         touch "$(pod_dir data)/file"
         freeze_server
         call unmount "$(pod_dir data)"
-        succeeded
+        assert_success
         wait_until "$NFS_FORCED" no_keepers
         thaw_server
 }

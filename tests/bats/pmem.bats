@@ -539,10 +539,10 @@ namespaces() { # [REGION]
                 [[ $mode == direct ]] || use_group
                 before=$(capacity available)
                 call mount "$dir" "$(spec scratch ephemeral=true pool=memory size=60Mi)"
-                succeeded
+                assert_success
                 "$FLEXGRAFT_TOOLS/map-sync" "$dir/file"
                 call unmount "$dir"
-                succeeded
+                assert_success
                 assert_nothing_left
                 is "$(capacity available)" "$before"
                 helper volume-list
@@ -566,16 +566,16 @@ namespaces() { # [REGION]
         assert_success
         SPECS[vm]=$(spec vm kataContainers=true)
         call attach "${SPECS[vm]}" "$NODE"
-        succeeded
+        assert_success
         call mountdevice "$(global_dir vm)" "$(json_field .device)" "${SPECS[vm]}"
-        succeeded
+        assert_success
         image=$(jq -r '.message | capture("machine is (?<path>/.*)").path' <<<"$json")
         [[ $(findmnt --noheadings --output OPTIONS --target "$image") == *dax=always* ]]
         is "$(findmnt --noheadings --output SOURCE "$(global_dir vm)")" "$(loop_of "$image")"
         call unmountdevice "$(global_dir vm)"
-        succeeded
+        assert_success
         call detach vm "$NODE"
-        succeeded
+        assert_success
         assert_nothing_left
         delete vm
         assert_success

@@ -207,7 +207,7 @@ at_pause() {
 @test "expandvolume writes the new size into the record of a volume that the driver made" {
         attach_again data image=some.img
         call expandvolume "$(spec data type=loop size=8Mi image=some.img)" "$(global_dir data)" 16777216 8388608
-        succeeded
+        assert_success
         listed
         assert_field '.volumes[0].size' 16777216
         is "$(stat --format %s "$POOL/some.img")" 16777216
@@ -227,7 +227,7 @@ refuses_growth() {
         attach_again data pool=fast
         refuses_growth data false $((40 << 20))
         call expandvolume "$(spec data type=loop size=8Mi pool=fast)" "$(global_dir data)" $((24 << 20)) 8388608
-        succeeded
+        assert_success
         is "$(stat --format %s "$POOL_DIR/data.img")" $((24 << 20))
 }
 
@@ -239,7 +239,7 @@ refuses_growth() {
         # a sparse one may be larger than the room that is left
         attach_again sparse pool=fast
         call expandvolume "$(spec sparse type=loop size=8Mi pool=fast)" "$(global_dir sparse)" $((80 << 20)) 8388608
-        succeeded
+        assert_success
 }
 
 # sizes NAME...: of the records, as volume-list has them.
@@ -266,7 +266,7 @@ sizes() {
         created '{"name": "c", "pool": "two", "id": "other.img"}'
         make_disk "$two" c.img 8m
         call expandvolume "$(spec c type=loop pool=two)" "$(global_dir c)" 16777216 8388608
-        succeeded
+        assert_success
         is "$(stat -c %s "$two/c.img" "$two/other.img" | xargs)" "16777216 8388608"
         is "$(sizes)" "a 8388608 b 8388608 c 8388608"
 }
@@ -283,7 +283,7 @@ sizes() {
         is "$(stat -c %s "$POOL_DIR/a.img" "$POOL_DIR/y.img" | xargs) $(sizes)" "8388608 8388608 a 8388608"
         kubelet_detach a
         helper volume-expand '{"name": "a", "size": "16m"}'
-        succeeded
+        assert_success
         is "$(stat -c %s "$POOL_DIR/a.img" "$POOL_DIR/y.img" | xargs) $(sizes)" "16777216 8388608 a 16777216"
 }
 
@@ -299,7 +299,7 @@ sizes() {
         is "$(stat -c %s "$POOL_DIR/data.img")" 8388608
         mv "$BATS_TEST_TMPDIR/fast.json" "$FLEXGRAFT_POOLS"
         call expandvolume "$(spec data)" "$(global_dir data)" 16777216 8388608
-        succeeded
+        assert_success
         kubelet_detach data
 }
 

@@ -450,7 +450,7 @@ round_with() {
         finds_nothing_to_do
         later
         call mountdevice "$(global_dir data)" "${DEVICES[data]}" "${SPECS[data]}"
-        succeeded
+        assert_success
         finds_nothing_to_do
         kubelet_publish data
         take_down data
@@ -499,14 +499,14 @@ round_with() {
         attached_loop data
         make_dir "$BATS_TEST_TMPDIR/mine"
         call mountdevice "$BATS_TEST_TMPDIR/mine" "${DEVICES[data]}" "${SPECS[data]}"
-        succeeded
+        assert_success
         finds_nothing_to_do
         later
         reconcile
         says "call unmountdevice"
         is "$(mounts_here)" "$BATS_TEST_TMPDIR/mine"
         call unmountdevice "$BATS_TEST_TMPDIR/mine"
-        succeeded
+        assert_success
         kubelet_detach data
 }
 
@@ -543,7 +543,7 @@ round_with() {
         dir=$(pod_dir scratch)
         make_dir "$(dirname "$dir")"
         call mount "$dir" "$(spec scratch ephemeral=true size=8Mi)"
-        succeeded
+        assert_success
         finds_nothing_to_do
         later
         for dry in true false; do
@@ -552,7 +552,7 @@ round_with() {
         done
         is "$(mounts_here)" "$dir"
         call unmount "$dir"
-        succeeded
+        assert_success
         assert_nothing_left
 }
 

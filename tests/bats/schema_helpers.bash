@@ -3,11 +3,13 @@
 # Every reply that helper() and call() see, and the records of what was just made, are held against their JSON Schemas:
 # collected while a file's tests run, validated once when they have. A file with a teardown_file() of its own calls schema_validate.
 
-# schema_collect PROGRAM OUTPUT ARGUMENTS...: a reply, if it is one, and the records of what it says was made.
+# schema_collect PROGRAM OUTPUT ARGUMENTS...: a reply, if it is one, and the records of what it says was made. The last reply, of which
+# schema_validate will see that it is JSON and what else it must be, is in schema_collected.
 schema_collect() {
         local file
         [[ $2 == '{'*$'\n' && ${2%$'\n'} != *$'\n'* && ${3:-} != --schema ]] || return 0
         printf '%s\t%s' "$1" "$2" >>"$BATS_FILE_TMPDIR/replies"
+        schema_collected=$2
         [[ $2 == '{"status":"Success"'* && -d ${STATE_DIR:-} ]] || return 0
         if [[ $2 =~ ^'{"status":"Success","mount":{"id":"'([^\"\\/]+)'"' && $2 != *'"alreadyMounted":true'* ]]; then
                 schema_collect_record mount "$STATE_DIR/mounts/${BASH_REMATCH[1]}.json"

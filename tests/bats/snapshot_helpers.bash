@@ -19,7 +19,7 @@ snap() {
 
 snapped() {
         snap "$1"
-        succeeded
+        assert_success
 }
 
 # make_mounted TYPE SIZE: the volume "data" of the last pool, sparse, mounted by kubelet.

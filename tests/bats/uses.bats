@@ -170,10 +170,10 @@ write_unflushed() {
         is "$(node_mounts_at "$(global_dir db)")" 0
         stop_container
         call mountdevice "$(global_dir db)" "$DEVICE" "$(spec db type=loop size=8Mi)"
-        succeeded
+        assert_success
         assert_no_guards "$DEVICE"
         call unmountdevice "$(global_dir db)"
-        succeeded
+        assert_success
         kubelet_detach db
 }
 
@@ -283,7 +283,7 @@ detaches() {
         second_pod data default type=loop image=other.img
         assert_refused "$POOL/data.img" "$POOL/other.img"
         second_pod data default type=loop size=8Mi
-        succeeded
+        assert_success
 }
 
 @test "attach and mountdevice refuse another image than the one that is attached, and name both" {
@@ -321,7 +321,7 @@ detaches() {
         call attach "$(spec data type=block "source=$DEVICE")" "$NODE"
         assert_refused "$first" "$DEVICE"
         call attach "$(spec data type=block "source=$first")" "$NODE"
-        succeeded
+        assert_success
 }
 
 @test "pods of two namespaces never meet in an inline volume of one name, not even one after the other" {
@@ -330,7 +330,7 @@ detaches() {
         assert_refused "namespace default" "namespace other" "setfattr -x trusted.flexgraft.namespace $(image_of data)"
         is "$(node_mounts_at "$(pod_dir data pod-2)")" 0
         second_pod data default type=loop size=8Mi
-        succeeded
+        assert_success
         kubelet_unpublish data pod-2
         lifecycle_down data
         kubelet_attach data type=loop size=8Mi
@@ -338,7 +338,7 @@ detaches() {
         second_pod data other type=loop size=8Mi
         assert_refused "namespace default" "namespace other"
         second_pod data default type=loop size=8Mi
-        succeeded
+        assert_success
 }
 
 @test "a volume that is made anew after volume-delete is of the namespace of its next pod" {
@@ -348,7 +348,7 @@ detaches() {
         kubelet_attach data type=loop size=8Mi
         kubelet_stage data
         second_pod data other type=loop size=8Mi
-        succeeded
+        assert_success
 }
 
 @test "an image that was made blank and is formatted again is of the namespace of its next pod" {
@@ -363,7 +363,7 @@ detaches() {
         kubelet_attach data type=loop
         kubelet_stage data
         second_pod data other type=loop
-        succeeded
+        assert_success
         kubelet_unpublish data pod-2
         second_pod data default type=loop
         assert_refused "namespace other" "namespace default"
@@ -393,14 +393,14 @@ pool_without_attributes() {
         kubelet_attach data type=loop
         kubelet_stage data
         second_pod data other type=loop
-        succeeded
+        assert_success
 }
 
 @test "an image without a record in a pool without trusted attributes, once detached, is of the namespace of its next pod" {
         pool_without_attributes
         a_life_later data type=loop
         second_pod data other type=loop
-        succeeded
+        assert_success
         grep -qF "$(image_of data) cannot keep the name of its namespace" "$LOG"
 }
 
@@ -408,7 +408,7 @@ pool_without_attributes() {
         make_device ext4
         a_life_later data type=block "source=$DEVICE"
         second_pod data other type=block "source=$DEVICE"
-        succeeded
+        assert_success
 }
 
 @test "volumes without a device of their own may have one name in two namespaces" {
@@ -416,7 +416,7 @@ pool_without_attributes() {
         SPECS[data]=$(spec data type=tmpfs size=1Mi)
         kubelet_publish data
         second_pod data other type=tmpfs size=2Mi
-        succeeded
+        assert_success
 }
 
 # ---- access modes
@@ -490,10 +490,10 @@ volume_of_mode() {
         assert_refused SINGLE_NODE_SINGLE_WRITER "pod $POD"
         is "$(node_mounts_at "$(pod_dir db pod-2)")" 0
         call mount "$(pod_dir db)" "$(publish_spec db "$POD")"
-        succeeded
+        assert_success
         kubelet_unpublish db
         call mount "$(pod_dir db pod-2)" "$(publish_spec db pod-2)"
-        succeeded
+        assert_success
 }
 
 @test "a volume for a single writer is a pod's or a container's, not both" {
@@ -520,7 +520,7 @@ volume_of_mode() {
         helper mount-remove "$(remove_request /data)"
         assert_success
         call mount "$(pod_dir db)" "$(publish_spec db "$POD")"
-        succeeded
+        assert_success
 }
 
 @test "a volume for a single writer may be mounted twice in the one container that has it, not in another" {

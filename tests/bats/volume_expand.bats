@@ -31,7 +31,7 @@ expand() {
 
 expanded() {
         expand "$1"
-        succeeded
+        assert_success
 }
 
 # make_volume TYPE MIB: the volume "data" of the pool "disk", sparse, which the driver has formatted.
@@ -256,7 +256,7 @@ sizes_seen() {
         created '{"name": "data", "size": "8m", "pool": "disk"}'
         kubelet_attach data type=loop
         call expandvolume "$(spec data type=loop)" "$(global_dir data)" $((16 * MIB)) $((8 * MIB))
-        succeeded
+        assert_success
         (($(allocated "$POOL/data.img") >= 16 * MIB))
         kubelet_detach data
 }

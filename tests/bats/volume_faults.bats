@@ -498,7 +498,7 @@ kill_tools() {
         local swept=$1 request=$2 victim calls number tried=0 recovered=0
         "$MAKE"
         at_syscall --others "$FLEXGRAFT_BIN/$swept" "$request"
-        succeeded
+        assert_success
         "$UNDO"
         calls=$AT_TOTAL
         for number in $(points_of "$calls"); do
@@ -533,7 +533,7 @@ points_of() {
 # What is read only may be done without.
 after_kill() {
         if [[ $status == 0 ]]; then
-                succeeded
+                assert_success
         else
                 assert_failure
         fi
@@ -541,7 +541,7 @@ after_kill() {
 
 again() {
         helper "$swept" "$request"
-        succeeded && "$EFFECT"
+        assert_success && "$EFFECT"
 }
 
 one_volume() {
@@ -632,7 +632,7 @@ kill_anywhere() {
         local swept=$1 request=$2 calls number tried=0 recovered=0
         "$MAKE"
         at_syscall "$FLEXGRAFT_BIN/$swept" "$request"
-        succeeded
+        assert_success
         "$UNDO"
         calls=$AT_TOTAL
         for number in $(points_of "$calls"); do
@@ -816,7 +816,7 @@ name_is_taken_over() {
         store lvm
         request="{\"name\": \"data\", \"size\": $UNIT, \"pool\": \"store\"}"
         at_syscall --own --log "$BATS_TEST_TMPDIR/calls" "$FLEXGRAFT_BIN/volume-create" "$request"
-        succeeded
+        assert_success
         take_volume
         # before each command of lvm's somebody may be quicker, unless the volume is there already
         count=$(awk '$3 == "execve"' "$BATS_TEST_TMPDIR/calls" | wc -l)
@@ -832,7 +832,7 @@ name_is_taken_over() {
                         is "$(provisioned)" ''
                         quietly lvremove --force "$GROUP/data"
                 else
-                        succeeded
+                        assert_success
                         take_volume
                 fi
         done

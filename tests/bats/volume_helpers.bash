@@ -83,22 +83,22 @@ remove() {
 # created REQUEST: it succeeds; removed REQUEST, listed [REQUEST], measured [REQUEST] likewise.
 created() {
         create "$1"
-        succeeded
+        assert_success
 }
 
 removed() {
         remove "$1"
-        succeeded
+        assert_success
 }
 
 listed() {
         helper volume-list "$@"
-        succeeded
+        assert_success
 }
 
 measured() {
         helper volume-capacity "$@"
-        succeeded
+        assert_success
 }
 
 # available POOL: as volume-capacity has it; largest POOL, total POOL.
@@ -116,7 +116,7 @@ total() {
 
 capacity_of() {
         helper volume-capacity "{\"pool\": \"$1\"}"
-        succeeded >&2 || return 1
+        assert_success >&2 || return 1
         [[ $output =~ \"$2\":([0-9]+) ]]
         echo "${BASH_REMATCH[1]}"
 }

@@ -294,21 +294,21 @@ rejected() {
         created '{"name": "one", "size": "1m", "profile": "used"}'
         write_profiles "\"used\": $(profile_for default '"fs_type": "xfs"')"
         call attach "$(spec two size=8Mi profile=used)" "$NODE"
-        succeeded
+        assert_success
         [[ $(jq -r .message <<<"$output") == *rejected*"$FLEXGRAFT_PROFILES"*volume_capabilities* ]]
         make_dir "$KUBELET/pods/pod-1/volumes/$DRIVER_NAME"
         call mount "$(pod_dir three)" "$(spec three ephemeral=true size=8Mi profile=used)"
-        succeeded
+        assert_success
         [[ $(jq -r .message <<<"$output") == *rejected*"$FLEXGRAFT_PROFILES"*volume_capabilities* ]]
         is "$(node_mount_type "$(pod_dir three)")" ext4
         call unmount "$(pod_dir three)"
-        succeeded
+        assert_success
         call mount "$(pod_dir three)" "$(spec three ephemeral=true size=8Mi)"
-        succeeded
+        assert_success
         [[ $output != *rejected* ]]
         call unmount "$(pod_dir three)"
         call detach two "$NODE"
-        succeeded
+        assert_success
 }
 
 @test "a profile in use may select other pools" {

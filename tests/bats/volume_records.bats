@@ -262,7 +262,7 @@ newer() {
                 is "$(provisioned)" data.json "the records with $round pages"
                 truncate -s -4096 "$STATE_DIR/ballast"
         done
-        succeeded
+        assert_success
         rm "$STATE_DIR/ballast"
         removed '{"name": "more"}'
         removed '{"name": "data"}'
@@ -297,7 +297,7 @@ newer() {
                 printf %s "${record//'"data'/"\"v$i"}" >"$STATE_DIR/provisioned/v$i.json"
         done
         at_syscall --log "$BATS_TEST_TMPDIR/calls" "$FLEXGRAFT_BIN/volume-list"
-        succeeded
+        assert_success
         assert_field '[(.volumes | length), (.disks | length)] | join(" ")' "61 0"
         calls=$(grep -c ' openat ' "$BATS_TEST_TMPDIR/calls")
         ((calls < 61 * 10)) || { echo "$calls files are opened for 61 volumes"; return 1; }

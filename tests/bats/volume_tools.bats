@@ -264,7 +264,7 @@ teardown() {
         is "$(images)" data.img
         at_syscall --at ppoll --where 1=0 --where 2=0 --run "kill -KILL $holder" "$FLEXGRAFT_BIN/volume-delete" '{"name": "data"}'
         is "$AT_REACHED" 1
-        succeeded
+        assert_success
         is "$(images)|$(provisioned)" '|'
 }
 
@@ -340,7 +340,7 @@ teardown() {
         assert_refused room
         is "$(stat --format %s "$POOL_DIR/data.img")" $((8 << 20))
         call expandvolume "${SPECS[data]}" "${DEVICES[data]}" $((16 << 20)) $((8 << 20))
-        succeeded
+        assert_success
         listed
         assert_field '.volumes[0].size' $((16 << 20))
         created '{"name": "data", "size": "8m", "pool": "fast"}'

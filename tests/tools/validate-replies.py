@@ -34,6 +34,14 @@ def complaints(validator, reply):
         yield jsonschema.exceptions.best_match([error]).message
 
 
+def without_repeats(members):
+    """An object, of whose members none is there twice."""
+    names = [name for name, _ in members]
+    if len(set(names)) != len(names):
+        raise ValueError(f"a name is there twice: {names}")
+    return dict(members)
+
+
 def main():
     binaries = pathlib.Path(sys.argv[1])
     validators, seen, failed = {}, collections.Counter(), 0
@@ -42,8 +50,8 @@ def main():
         if name not in validators:
             validators[name] = validator_of(binaries, name)
         try:
-            value = json.loads(text)
-        except json.JSONDecodeError:
+            value = json.loads(text, object_pairs_hook=without_repeats)
+        except ValueError:
             if name.startswith("record:"):
                 continue  # a test's, torn on purpose
             raise
