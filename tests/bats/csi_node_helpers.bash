@@ -46,17 +46,17 @@ node_request() {
 
 # stage: NodeStageVolume, after the directory is made, as kubelet does.
 stage() {
-        mkdir -p "$(staging)"
-        chmod 0750 "$(staging)"
-        csi NodeStageVolume "$(node_request "\"staging_target_path\": \"$(staging)\""), \"volume_context\": {$CONTEXT}${SECRETS:+, \"secrets\": $SECRETS}}"
+        local where
+        where=$(staging)
+        mkdir -p -m 0750 "$where"
+        csi NodeStageVolume "$(node_request "\"staging_target_path\": \"$where\""), \"volume_context\": {$CONTEXT}${SECRETS:+, \"secrets\": $SECRETS}}"
 }
 
 # publish [POD [NAMESPACE]]: NodePublishVolume; the target's parent exists, the target does not.
 publish() {
         local where pod=''
         where=$(target "${1:-}")
-        mkdir -p "${where%/*}"
-        chmod 0750 "${where%/*}"
+        mkdir -p -m 0750 "${where%/*}"
         is_block || pod="\"csi.storage.k8s.io/pod.name\": \"p\", \"csi.storage.k8s.io/pod.namespace\": \"${2:-shop}\",
                 \"csi.storage.k8s.io/pod.uid\": \"${1:-pod-1}\", \"csi.storage.k8s.io/serviceAccount.name\": \"default\",
                 \"csi.storage.k8s.io/ephemeral\": \"false\""
@@ -68,8 +68,7 @@ publish() {
 publish_inline() {
         local where
         where=$(target "${1:-}")
-        mkdir -p "${where%/*}"
-        chmod 0750 "${where%/*}"
+        mkdir -p -m 0750 "${where%/*}"
         csi NodePublishVolume "$(node_request "\"target_path\": \"$where\""), \"readonly\": $READ_ONLY, \"volume_context\": {$CONTEXT${CONTEXT:+, }
                 \"csi.storage.k8s.io/pod.name\": \"p\", \"csi.storage.k8s.io/pod.namespace\": \"shop\", \"csi.storage.k8s.io/pod.uid\": \"${1:-pod-1}\",
                 \"csi.storage.k8s.io/ephemeral\": \"true\"}${SECRETS:+, \"secrets\": $SECRETS}}"
