@@ -26,6 +26,17 @@ get_mills_since_epoch() {
         echo "$((${EPOCHREALTIME//[!0-9]/} / 1000))"
 }
 
+# bats' own starts sleep(1) for each test.
+bats_start_timeout_countdown() { # SECONDS
+        # shellcheck disable=SC2064 # now
+        trap "bats_timeout_trap $$" ABRT
+        (
+                trap 'exit 0' ABRT
+                read -rt "$1" _ <>"$FLEXGRAFT_NEVER" || :
+                kill -ABRT "$$" && bats_kill_childprocesses_of "$$"
+        ) &>/dev/null &
+}
+
 bed_setup() {
         local processes
         trace_failures_only
