@@ -18,7 +18,7 @@ UNCERTAIN=' CANCELLED DEADLINE_EXCEEDED UNAVAILABLE RESOURCE_EXHAUSTED ABORTED '
 #   nothing     what a final error, which says that nothing was done, has left: nothing. If it is defined
 # STARTING=yes has the points of the driver's own start, too; else those after it.
 swept() {
-        local call=$1 who total first point points tried=0 reached label
+        local call=$1 who total first point points tried=0 reached was_reached label
         CSI_CLIENT_OPTIONS=(--fresh)
         [[ -z $CSI_IN ]] || csi_hang_up
         undisturbed "$call" || return 1
@@ -34,7 +34,8 @@ swept() {
                         point=$((point + first - 1)) tried=$((tried + 1))
                         label="$call, $who killed at $point of $total"
                         round "$call" || { echo "$label: $(tail -n1 "$BATS_TEST_TMPDIR/calls" 2>/dev/null): $code $output"; return 1; }
-                        [[ $(cut -d' ' -f2 "$BATS_TEST_TMPDIR/calls") != 1 ]] || reached+=,$((point - first + 1))
+                        read -r _ was_reached _ <"$BATS_TEST_TMPDIR/calls"
+                        [[ $was_reached != 1 ]] || reached+=,$((point - first + 1))
                 done
                 sweep_tried "$reached" || return 1
         done
@@ -81,7 +82,9 @@ round() {
                 ! declare -F nothing >/dev/null || nothing || { echo "a final answer, and something is left"; return 1; }
         fi
         if declare -F given_up >/dev/null && (((tried + FLEXGRAFT_SWEEP_SEED) % 2)); then
-                [[ $who == caller ]] && driver_lives || driver_anew
+                if [[ $who != caller ]] || no_driver_lives; then
+                        driver_anew
+                fi
                 given_up || { echo "given up"; return 1; }
         else
                 [[ $who == caller ]] || driver_anew
@@ -117,8 +120,8 @@ repeated() {
                         find "$STATE_DIR/volumes" -name '*.json' -exec cat {} +
                         return 1
                 fi
-                driver_lives || driver_anew
-                sleep 0.02
+                ! no_driver_lives || driver_anew
+                pause 2
         done
 }
 
@@ -137,21 +140,34 @@ driver_traced() {
                 --node "$NODE_ID" ${CSI_REGISTRY:+--registry "$CSI_REGISTRY"} >"$BATS_TEST_TMPDIR/csi.out" 2>"$BATS_TEST_TMPDIR/csi.err" 3>&- &
         CSI_PID=$! TRACER_PID=$CSI_PID
         until csi_listens || ! kill -0 "$CSI_PID" 2>/dev/null; do
-                sleep 0.02
+                pause 2
         done
 }
 
-driver_lives() {
-        [[ $(pgrep -c -f "^$FLEXGRAFT_BIN/csi-driver --endpoint $CSI_SOCKET") != 0 ]]
+# find_drivers: the processes of the driver, traced or not, in found_drivers.
+find_drivers() {
+        local process words
+        found_drivers=()
+        find_new_processes
+        for process in "${found_processes[@]}"; do
+                { mapfile -d '' -t words <"$process/cmdline"; } 2>/dev/null || continue # it has ended
+                [[ "${words[*]}" != "$FLEXGRAFT_BIN/csi-driver --endpoint $CSI_SOCKET"* ]] || found_drivers+=("${process#/proc/}")
+        done
+}
+
+no_driver_lives() {
+        find_drivers
+        ((${#found_drivers[@]} == 0))
 }
 
 # driver_ended: the driver of now, traced or not, has ended; programs of one that was killed go on, and so does their tracer.
 driver_ended() {
         local pid
-        for pid in $(pgrep -f "^$FLEXGRAFT_BIN/csi-driver --endpoint $CSI_SOCKET"); do
+        find_drivers
+        for pid in "${found_drivers[@]}"; do
                 kill -TERM "$pid" 2>/dev/null || :
         done
-        wait_until 20 eval '! driver_lives'
+        wait_until 20 no_driver_lives
         rm -f "$CSI_SOCKET"
         [[ -z $CSI_PID || $CSI_PID == "${TRACER_PID:-}" ]] || wait "$CSI_PID" || :
         CSI_PID=''
@@ -170,8 +186,13 @@ driver_anew() {
 # what_is_left: files, mounts, loop devices and processes of the test, less the driver and its launcher; and less what a pool's next change
 # replaces, ..sums.tmp.
 what_is_left() {
+        local lines line fields
         find "$STATE_DIR" "$KUBELET" "$BATS_TEST_TMPDIR/srv" -printf '%y %m %U %p\n' | grep -v -e "$STATE_DIR/operations/" -e " $STATE_DIR/uses/" -e '/\.\.sums\.tmp$' | sort
-        awk -v dir="$BATS_TEST_TMPDIR/" 'index($5, dir) == 1 { print "mount", $5 }' /proc/self/mountinfo
+        mapfile -t lines </proc/self/mountinfo
+        for line in "${lines[@]}"; do
+                read -ra fields <<<"$line"
+                [[ ${fields[4]} != "$BATS_TEST_TMPDIR"/* ]] || echo "mount ${fields[4]}"
+        done
         loops_of_test
         programs_of_test
 }
@@ -179,7 +200,9 @@ what_is_left() {
 # programs_of_test: that the driver has started.
 programs_of_test() {
         local path
-        grep -lzsF "FLEXGRAFT_CONFIG=$FLEXGRAFT_CONFIG" /proc/[0-9]*/environ | while read -r path; do
+        find_new_processes
+        ((${#found_processes[@]} > 0)) || return 0
+        grep -lzsF "FLEXGRAFT_CONFIG=$FLEXGRAFT_CONFIG" "${found_processes[@]/%//environ}" | while read -r path; do
                 path=$(readlink "${path%/environ}/exe" || :)
                 [[ $path != "$FLEXGRAFT_BIN"/* || $path == */csi-driver ]] || echo "process $path"
         done
