@@ -114,9 +114,9 @@ nothing_left() {
 
 # in_sh PID: words with which sh runs a command in that container, as in_container does.
 in_sh() {
-        local namespaces='--mount --pid --net --uts --ipc'
-        [[ ${bed_kind[$1]} == *-nouserns* ]] || namespaces+=' --user'
-        echo "env -i PATH=/bin:/sbin:/usr/bin:/usr/sbin nsenter --target $1 $namespaces --"
+        local letters=mpnui
+        [[ ${bed_kind[$1]} == *-nouserns* ]] || letters+=U
+        echo "$FLEXGRAFT_TOOLS/enter $1 $letters"
 }
 
 # taken_over SNAPSHOT: for sh: the process that has got the container's pid, PID, has the mounts that it began with, as SNAPSHOT has them.
