@@ -66,6 +66,7 @@ no_volume() {
         swept delete
 }
 
+# bats test_tags=deep
 @test "the same for a directory of a pool" {
         mkdir -m 0700 "$BATS_TEST_TMPDIR/srv/dirs"
         printf '{"name": "dirs", "type": "directory", "path": "%s"}\n' "$BATS_TEST_TMPDIR/srv/dirs" >"$FLEXGRAFT_POOLS/dirs.json"
@@ -87,6 +88,7 @@ no_volume() {
         swept snap
 }
 
+# bats test_tags=deep
 @test "a driver or a program that is killed while a snapshot is deleted: again deletes it, and its volume stays" {
         before() { asked create snap; }
         after() { is "$(images)" data.img && asked delete && no_volume; }
@@ -134,6 +136,7 @@ modify_back() {
         swept grow
 }
 
+# bats test_tags=deep
 @test "a driver or a program that is killed while a volume grows that a pod has: again lets it grow, with the pod's device" {
         CAPABILITY=$BLOCK_WRITER
         before() { asked create && CONTEXT=$(jq -c .volume.volume_context <<<"$json") && CONTEXT=${CONTEXT:1:-1} && up; }
@@ -142,6 +145,7 @@ modify_back() {
         swept grow
 }
 
+# bats test_tags=deep
 @test "a driver or a program that is killed while a volume's attributes change: again changes them" {
         before() { asked create; }
         after() { is "$(jq -c '[.eraseAfter, .reclaimPolicy]' "$STATE_DIR/provisioned/data.json")" '[false,"retain"]' &&
@@ -174,6 +178,7 @@ one_snapshot() {
         csi GetSnapshot '{"snapshot_id": "monday"}'
 }
 
+# bats test_tags=deep
 @test "a driver or a program that is killed while it looks: again looks, and has changed nothing" {
         local call
         asked create snap
@@ -188,6 +193,7 @@ probe() {
         csi Probe
 }
 
+# bats test_tags=deep
 @test "a driver or a program that is killed while it looks at the node: again looks, and has changed nothing" {
         probe
         [[ $code != FAILED_PRECONDITION ]] || skip "$output" # what flexgraft needs is missing here
@@ -217,6 +223,7 @@ node_is() {
         csi NodeGetInfo
 }
 
+# bats test_tags=deep
 @test "a driver that is killed while it says what it is, or what it can: again says it" {
         local call KILLED=all # it runs no program for these
         before() { :; }
@@ -241,6 +248,7 @@ register() {
                 output=$("$CSI_CLIENT" "$socket" Registration.NotifyRegistrationStatus '{"plugin_registered": true}') || code=${output%% *}
 }
 
+# bats test_tags=deep
 @test "a driver that is killed while it registers registers when it is started again" {
         local STARTING=yes KILLED='all driver'
         CSI_REGISTRY=$(mktemp -d /tmp/csi.XXXXXX) # short: a socket's path has at most 107 bytes, wherever the tests run

@@ -71,6 +71,7 @@ swept_end() {
         swept unstage
 }
 
+# bats test_tags=deep
 @test "a driver or a program that is killed while it stages stages when it is called again" {
         new_volume
         stage && unstage # it has a filesystem now
@@ -113,6 +114,7 @@ swept_end() {
         swept unpublish
 }
 
+# bats test_tags=deep
 @test "a driver or a program that is killed while it makes or takes away an inline tmpfs ends that when it is called again" {
         ID=csi-inline CONTEXT='"type": "tmpfs", "size": "1Mi"'
         helper volume-reconcile '{}'    # makes what it counts pools in
@@ -127,6 +129,7 @@ swept_end() {
         swept unpublish
 }
 
+# bats test_tags=deep
 @test "a driver or a program that is killed while it stages or publishes a device, or takes it away, ends that when it is called again" {
         CAPABILITY=$BLOCK_WRITER
         new_volume
@@ -136,6 +139,7 @@ swept_end() {
         swept_end
 }
 
+# bats test_tags=deep
 @test "a driver or a program that is killed while it stages or publishes a directory, or takes it away, ends that when it is called again" {
         mkdir -m 0700 "$BATS_TEST_TMPDIR/srv/dirs"
         printf '{"name": "dirs", "type": "directory", "path": "%s"}\n' "$BATS_TEST_TMPDIR/srv/dirs" >"$FLEXGRAFT_POOLS/dirs.json"
@@ -152,6 +156,7 @@ look() { stats; }
 
 more() { expand 16777216; }
 
+# bats test_tags=deep
 @test "a driver or a program that is killed while it looks at a volume has changed nothing" {
         new_volume
         before() { asked stage publish; }
@@ -159,6 +164,7 @@ more() { expand 16777216; }
         swept look
 }
 
+# bats test_tags=deep
 @test "a driver or a program that is killed while a device grows lets it grow when it is called again" {
         CAPABILITY=$BLOCK_WRITER
         new_volume
@@ -170,6 +176,7 @@ more() { expand 16777216; }
 
 larger() { expand "$SIZE"; }
 
+# bats test_tags=deep
 @test "a driver or a program that is killed while a mounted filesystem grows lets it grow when it is called again" {
         [[ -n $(type -P mkfs.xfs) ]] || skip "no mkfs.xfs" # a mounted ext4 grows only with CAP_SYS_RESOURCE
         CAPABILITY='{"mount": {"fs_type": "xfs"}, "access_mode": {"mode": "SINGLE_NODE_WRITER"}}' SIZE=$((300 << 20))

@@ -191,6 +191,7 @@ sweep_kills() {
         sweep_kills
 }
 
+# bats test_tags=deep
 @test "waitforattach that does the attaching, killed at any call" {
         LIFE=("${LIFE[@]:1}")
         SWEPT=waitforattach
@@ -204,6 +205,7 @@ sweep_kills() {
         sweep_kills
 }
 
+# bats test_tags=deep
 @test "mountdevice of a formatted volume killed at any call of e2fsck" {
         SWEPT=mountdevice
         volume formatted
@@ -224,6 +226,7 @@ sweep_kills() {
         driver_sweep --others --kill-main
 }
 
+# bats test_tags=deep
 @test "mountdevice of a blank volume killed at some calls of mkfs.xfs and mkfs.btrfs" {
         local kind
         SWEPT=mountdevice
@@ -282,6 +285,7 @@ sweep_kills() {
         sweep_kills
 }
 
+# bats test_tags=deep
 @test "expandfs killed at any call" {
         needs verbs/expandvolume verbs/expandfs
         LIFE=(attach mountdevice mount expandvolume expandfs unmount unmountdevice detach)
@@ -291,7 +295,7 @@ sweep_kills() {
         driver_sweep --others --kill
 }
 
-# bats test_tags=kernel
+# bats test_tags=kernel,deep
 @test "expandfs of ext4 killed at some calls" {
         needs verbs/expandvolume verbs/expandfs
         can_grow_ext4 || skip "root may not resize a mounted ext4 here: no CAP_SYS_RESOURCE"
@@ -321,12 +325,14 @@ sweep_kills() {
         sweep_failures
 }
 
+# bats test_tags=deep
 @test "attach that makes the image, with any call failing" {
         SWEPT=attach
         volume blank
         sweep_failures
 }
 
+# bats test_tags=deep
 @test "waitforattach that does the attaching, with any call failing" {
         LIFE=("${LIFE[@]:1}")
         SWEPT=waitforattach
@@ -334,6 +340,7 @@ sweep_kills() {
         sweep_failures
 }
 
+# bats test_tags=deep
 @test "mountdevice of a formatted volume with any call failing" {
         SWEPT=mountdevice
         volume formatted
@@ -346,6 +353,7 @@ sweep_kills() {
         sweep_failures
 }
 
+# bats test_tags=deep
 @test "mount with any call failing" {
         SWEPT=mount
         volume formatted
@@ -358,18 +366,21 @@ sweep_kills() {
         sweep_failures
 }
 
+# bats test_tags=deep
 @test "unmountdevice with any call failing" {
         SWEPT=unmountdevice
         volume formatted
         sweep_failures
 }
 
+# bats test_tags=deep
 @test "detach with any call failing" {
         SWEPT=detach
         volume formatted
         sweep_failures
 }
 
+# bats test_tags=deep
 @test "expandvolume with any call failing" {
         needs verbs/expandvolume
         LIFE=(attach mountdevice mount expandvolume unmount unmountdevice detach)
@@ -378,6 +389,7 @@ sweep_kills() {
         sweep_failures
 }
 
+# bats test_tags=deep
 @test "expandfs with any call failing" {
         needs verbs/expandvolume verbs/expandfs
         LIFE=(attach mountdevice mount expandvolume expandfs unmount unmountdevice detach)
