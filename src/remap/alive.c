@@ -9,12 +9,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/file.h"
 #include "shared.h"
 
 #define PF_EXITING 4UL /* of the kernel's sched.h */
-#define LOOKS_STUCK 3  /* in a row: a thread that is being ended may wait for a disk on its way */
+#define STUCK_MS 1500  /* a thread that is being ended may wait for a disk on its way */
 
 bool alive_mount_is_over(void)
 {
@@ -51,7 +52,7 @@ bool alive_container_is_ending(void)
                (flags & PF_EXITING) != 0;
 }
 
-/* Whether a thread waits in the kernel in a way that no signal ends at once, or on its way out for a debugger; or has ended. */
+/* Whether a thread waits in the kernel in a way that no signal ends at once, or on its way out; or has ended. */
 static bool waits_or_has_ended(int dir_fd, const char *name, bool *ret_waits)
 {
         char path[32];
@@ -62,7 +63,7 @@ static bool waits_or_has_ended(int dir_fd, const char *name, bool *ret_waits)
         *ret_waits = false;
         if (!read_state(dir_fd, path, &state, &flags))
                 return true;
-        *ret_waits = state == 'D' || state == 't';
+        *ret_waits = state == 'D' || state == 't' || (state == 'S' && (flags & PF_EXITING) != 0);
         return *ret_waits || state == 'Z' || state == 'X';
 }
 
@@ -88,7 +89,7 @@ static bool others_wait(int tasks_fd, const char *first)
         return n == 0 && one_waits;
 }
 
-bool alive_daemon_is_stuck(int *looks)
+bool alive_daemon_is_stuck(int64_t *since_ms)
 {
         char path[32];
         char first[16];
@@ -105,6 +106,9 @@ bool alive_daemon_is_stuck(int *looks)
                 stuck = tasks_fd >= 0 && others_wait(tasks_fd, first);
                 fd_close(&tasks_fd);
         }
-        *looks = stuck ? *looks + 1 : 0;
-        return *looks >= LOOKS_STUCK;
+        if (!stuck)
+                *since_ms = 0;
+        else if (*since_ms == 0)
+                *since_ms = clock_now_ms();
+        return stuck && clock_now_ms() - *since_ms >= STUCK_MS;
 }

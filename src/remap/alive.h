@@ -6,6 +6,7 @@
 #define FLEXGRAFT_REMAP_ALIVE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* alive_mount_is_over() - whether the filesystem is unmounted everywhere. */
 bool alive_mount_is_over(void);
@@ -22,8 +23,8 @@ bool alive_container_is_ending(void);
  * ended then, and each of the others waits so, or has ended, too. That the first has ended is not enough: the others may
  * not have come to their ends, and would read and answer requests beside the next daemon, in the memory that is its, too.
  *
- * looks: how often in a row it was found so, 0 at first; it is asked again after a pause, and stuck after several.
+ * since_ms: since when it is found so (base/clock), 0 at first: it is asked again and again, and true is said after a while.
  */
-bool alive_daemon_is_stuck(int *looks);
+bool alive_daemon_is_stuck(int64_t *since_ms);
 
 #endif

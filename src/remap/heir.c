@@ -139,10 +139,10 @@ static bool daemon_ends_within(int ms)
 {
         struct pollfd daemon = { .fd = hand_over->daemon_pidfd, .events = POLLIN };
         const int64_t until = clock_now_ms() + ms;
-        int looks = 0;
+        int64_t stuck_since_ms = 0;
 
         while (poll(&daemon, 1, LOOK_MS) <= 0)
-                if (alive_daemon_is_stuck(&looks))
+                if (alive_daemon_is_stuck(&stuck_since_ms))
                         return true;
                 else if (clock_now_ms() > until)
                         return false;

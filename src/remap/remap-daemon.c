@@ -145,7 +145,7 @@ static bool wait_for_daemon(void)
                                    { .fd = FD_ORDERS, .events = POLLIN } };
         int looks = 0;
         int looks_over = 0;
-        int looks_stuck = 0;
+        int64_t stuck_since_ms = 0;
 
         for (;;) {
                 int events = poll(daemon, 2, LOOK_MS);
@@ -166,7 +166,7 @@ static bool wait_for_daemon(void)
                         ending_force();
                 if (looks > LOOKS_ENDING || looks_over > LOOKS_OVER)
                         return true;
-                if (!over && alive_daemon_is_stuck(&looks_stuck))
+                if (!over && alive_daemon_is_stuck(&stuck_since_ms))
                         return false;
         }
 }

@@ -51,6 +51,7 @@ static struct {
         pthread_cond_t wake;
         bool taken[THREADS_MAX]; /* slots that have a thread */
         int replays;             /* threads that repeat a request of the last daemon */
+        bool repeated;           /* they have, and new requests are read */
         pthread_cond_t replayed;
         int result; /* of the daemon; RUNNING until it ends */
         pthread_cond_t ended;
@@ -67,6 +68,7 @@ static void wait_for_replays(void)
         while (threads.replays > 0 && pthread_cond_timedwait(&threads.ended, &threads.mutex, &until) != ETIMEDOUT)
                 ;
         threads.replays = 0;
+        threads.repeated = true;
         (void)pthread_cond_broadcast(&threads.replayed);
 }
 
@@ -126,6 +128,11 @@ static void *watch_listener(void *ignored)
         uint64_t seen = 0;
 
         (void)ignored;
+        /* or it would have a slot that holds a request of the last daemon repeat that, and read the next, beside another */
+        (void)pthread_mutex_lock(&threads.mutex);
+        while (!threads.repeated)
+                (void)pthread_cond_wait(&threads.replayed, &threads.mutex);
+        (void)pthread_mutex_unlock(&threads.mutex);
         for (;;) {
                 (void)poll(&fuse, 1, -1); /* a request waits */
                 for (int quiet = 0; quiet < QUIET_TICKS; quiet++) {
@@ -357,20 +364,20 @@ int threads_serve(void)
         int r = 0;
 
         (void)pthread_rwlock_rdlock(&threads.at_work);
-        if (shared->served)
+        if (!shared->network)
+                r = pthread_create(&thread, NULL, watch_listener, NULL);
+        if (r == 0 && shared->served)
                 session_greet();
-        if (shared->begun) /* else there is nothing, and looking would take memory for all the buffers */
+        if (r == 0 && shared->begun) /* else there is nothing, and looking would take memory for all the buffers */
                 replay();
         (void)pthread_rwlock_unlock(&threads.at_work);
+        if (r != 0)
+                return -r;
+        shared->begun = true; /* before anything is read */
         (void)pthread_mutex_lock(&threads.mutex);
         wait_for_replays();
         (void)pthread_mutex_unlock(&threads.mutex);
-        shared->begun = true;
         (void)pthread_rwlock_rdlock(&threads.at_work);
-        if (!shared->network) /* not before: it would have a slot that holds a request of the last daemon read the next */
-                r = pthread_create(&thread, NULL, watch_listener, NULL);
-        if (r != 0)
-                return -r;
         (void)pthread_mutex_lock(&threads.mutex);
         session_is_ready();
         start_listener();
