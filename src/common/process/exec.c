@@ -46,9 +46,10 @@ __attribute__((no_sanitize_address)) static int become(void *argument)
         struct error ignored;
 
         worker_dies_with_parent(child->parent);
-        interrupt_default();
+        /* before a signal may end it: it takes memory, of which a half is not to be left to the helper, whose heap it is */
         if (!command->privileged && privileges_keep_none(&ignored) < 0)
                 return NOT_RUN;
+        interrupt_default();
         /* close what the caller left open */
         if (dup2(report_fd, STDOUT_FILENO) >= 0 && dup2(child->output_fd, STDERR_FILENO) >= 0 &&
             close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC) == 0)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exec.h - run an external program (mkfs, lvm, ...) once: fork, execve, wait.
+ * exec.h - run an external program (mkfs, lvm, ...) once, in a child, and wait for it.
  *
  * Called in an exec helper (process/exec_helper), because the programs themselves may not call execve. The external
  * program is found in fixed directories, gets a fixed environment, and has nothing open but /dev/null and a pipe for
- * its output. It is killed after its time limit.
+ * its output. It is killed after its time limit, which does not end an execve() that hangs, as on a filesystem that does
+ * not answer: then exec_run() returns with that only, and whoever gave the exec helper its order ends both.
  */
 #ifndef FLEXGRAFT_PROCESS_EXEC_H
 #define FLEXGRAFT_PROCESS_EXEC_H
