@@ -99,6 +99,16 @@ static int take_pod(void *object, const char *key, const json_t *value, struct e
         return 0;
 }
 
+static int take_user(void *object, const char *key, const json_t *value, struct error *error)
+{
+        struct container_reference *reference = object;
+        struct error ignored;
+
+        if (json_value_number(key, value, &reference->user, &ignored) < 0)
+                return json_value_refuse(error, key, "must be the id of the user whose rootless container it is");
+        return 0;
+}
+
 static int take_in_pod(void *object, const char *key, const json_t *value, struct error *error)
 {
         struct container_reference *reference = object;
@@ -122,7 +132,7 @@ static const struct key members[] = {
         { "pid", FIELD(pid), .type = KEY_INTEGER, .minimum = 1, .maximum = INT_MAX, .take = take_pid },
         { "id", FIELD(id), .type = KEY_NAME },
         { "runtime", FIELD(runtime), .type = KEY_STRING, .take = take_runtime, .schema = runtime_schema },
-        { "user", FIELD(user), .type = KEY_USER_ID },
+        { "user", FIELD(user), .type = KEY_USER_ID, .take = take_user },
         { "pod", FIELD(pod), .type = KEY_STRING, .maximum = LABEL_MAX + 1 + SUBDOMAIN_MAX, .pattern = POD_PATTERN,
           .take = take_pod },
         { "container", FIELD(in_pod), .type = KEY_STRING, .maximum = LABEL_MAX, .pattern = IN_POD_PATTERN,

@@ -84,6 +84,7 @@ struct match {
         struct pool pool; /* the one being searched */
         struct pool best_pool;
         struct pool_item best; /* size 0: none */
+        bool unread;           /* the records: no pool's fault */
 };
 
 static int match_item(const struct pool_item *item, void *argument, struct error *error)
@@ -103,8 +104,10 @@ static int match_item(const struct pool_item *item, void *argument, struct error
                 return 0;
         if (call->kind->unmarked && !released_disks_has(&call->state, item->identity))
                 return 0; /* nothing says that it ever was a volume */
-        if ((r = owners_look(call, match->pool.name, item->id, owner, error)) < 0)
+        if ((r = owners_look(call, match->pool.name, item->id, owner, error)) < 0) {
+                match->unread = true;
                 return r;
+        }
         if (check_free(call, &match->pool, r > 0 ? owner : NULL, item->id, &ignored) < 0)
                 return 0; /* it is in use */
         r = call->kind->is_blank(&call->config, &match->pool, item->id, &ignored);
@@ -135,7 +138,7 @@ static int match_pool(const struct pool *pool, void *argument, struct error *err
                 r = provision_call_lock_pool(call, error); /* reading a disk may activate it */
         if (r == 0)
                 r = call->kind->each(&call->config, pool, match_item, match, error);
-        if (r < 0 && call->request->pool == NULL) {
+        if (r < 0 && call->request->pool == NULL && !match->unread) {
                 log_say("skipping pool %s: %s", pool->name, error_why(error));
                 return 0;
         }
@@ -144,7 +147,7 @@ static int match_pool(const struct pool *pool, void *argument, struct error *err
 
 /*
  * The smallest blank disk that is large enough: 1 adopted; 0 there is none. All disks of the pools are looked at, since
- * anybody may put one there; of volumes, the records of those that are as large, and no larger than the best so far.
+ * anybody may put one there; of volumes, the records of those that are as large, and smaller than the best so far.
  */
 int adopt_match(struct provision_call *call, struct provision_record *ret_record, struct error *error)
 {

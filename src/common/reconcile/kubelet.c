@@ -283,10 +283,3 @@ bool kubelet_pods_had_staged(struct kubelet_pods *pods, const struct config *con
                        ? is_put(pods->noted, driver, handle)
                        : kubelet_pod_has_staged(config, dir);
 }
-
-void kubelet_pods_release(struct kubelet_pods *pods)
-{
-        json_decref(pods->volumes);
-        json_decref(pods->noted);
-        *pods = (struct kubelet_pods){};
-}

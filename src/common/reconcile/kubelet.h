@@ -45,6 +45,5 @@ struct kubelet_pods {
 };
 bool kubelet_pods_had(struct kubelet_pods *pods, const struct config *config, const char *driver, const char *volume);
 bool kubelet_pods_had_staged(struct kubelet_pods *pods, const struct config *config, const char *dir);
-void kubelet_pods_release(struct kubelet_pods *pods);
 
 #endif

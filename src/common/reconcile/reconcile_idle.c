@@ -175,9 +175,11 @@ bool reconcile_is_forgotten(struct reconcile_round *round, struct volume_call *c
         seconds = sighting_see(call, kubelet, /* write= */ !round->reconcile->dry_run);
         if (seconds < call->config.unstage_seconds)
                 return false;
+        if (is_used_now(call))
+                return see_used(round, call);
         if (dir == NULL || named_stage_is(&call->config, dir) ||
             (kubelet && (kubelet_stages_on(&call->config, dir) || kata_image_is_below(call->config.state_dir, dir))))
-                return is_used_now(call) ? see_used(round, call) : true;
+                return true;
         error_because(&error, EBUSY, "look for users", record->name,
                       "staged on %s, and no pod has had it for %u minutes; %s", dir, (unsigned)(seconds / 60),
                       kubelet ? "kubelet did not stage it: call unmountdevice and detach"
