@@ -440,7 +440,7 @@ waits_for_fuse() {
 }
 
 @test "enter has the exit status of its command, or dies of its signal, as whom it is told to be" {
-        local kind status letters
+        local kind status
         for kind in plain plain-nouserns plain-hostpid; do
                 start_container "$kind"
                 status=0

@@ -284,7 +284,7 @@ on_share() {
         answers OK
         publish_inline
         answers OK
-        is "$(mounts_at "$(target)")" 1
+        is "$(node_mounts_at "$(target)")" 1
         [[ $(findmnt -no OPTIONS --mountpoint "$(target)") == *vers=4.1* ]]
         mark
         driver_dies

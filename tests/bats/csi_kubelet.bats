@@ -112,7 +112,7 @@ pool_of_directories() {
         "$CSI_CLIENT" --deadline 0.02 "$CSI_SOCKET" NodeStageVolume "$(node_request "\"staging_target_path\": \"$(staging)\""), \"volume_context\": {$CONTEXT}}" || :
         kubelet_stages() { stage; [[ $code == OK ]]; }
         wait_until 20 kubelet_stages
-        is "$(mounts_at "$(staging)")" 1
+        is "$(node_mounts_at "$(staging)")" 1
         publish
         answers OK
         kubelet_down
@@ -140,7 +140,7 @@ pool_of_directories() {
 
 # ---- calls that take longer than kubelet waits: it resets the stream, and calls again half a second later
 
-# slow_at NAME: a driver of whose programs the first that makes this system call stops there until go_on; a call waits for a second.
+# slow_at NAME: a driver of whose programs the first that makes this system call stops there until let_go_on; a call waits for a second.
 slow_at() {
         local HELPER_PREFIX=("$FLEXGRAFT_TOOLS/at-syscall" --to-point --others --at "$1"
                 --run "kill -STOP \$AT_PID; echo \$AT_PID >'$BATS_TEST_TMPDIR/slow'")
@@ -151,7 +151,7 @@ slow_at() {
         csi_start
 }
 
-go_on() {
+let_go_on() {
         kill -CONT "$(<"$BATS_TEST_TMPDIR/slow")"
 }
 
@@ -205,7 +205,7 @@ slow() {
         be_patient
         "$1"
         answers ABORTED || return 1
-        go_on
+        let_go_on
         until_ok "$1"
 }
 
@@ -221,18 +221,18 @@ slow() {
         wait_until 10 test -s "$BATS_TEST_TMPDIR/slow"
         publish
         answers ABORTED
-        go_on
+        let_go_on
         wait "$first"
-        is "$(mounts_at "$(target)")" 1
+        is "$(node_mounts_at "$(target)")" 1
         kubelet_down
 }
 
 @test "a call that takes longer than kubelet waits is ABORTED when it is repeated, and OK when it has ended" {
         new_volume
         slow stage move_mount
-        is "$(mounts_at "$(staging)")" 1
+        is "$(node_mounts_at "$(staging)")" 1
         slow publish move_mount
-        is "$(mounts_at "$(target)")" 1
+        is "$(node_mounts_at "$(target)")" 1
         slow unpublish umount2
         slow unstage umount2
         all_gone
@@ -241,7 +241,7 @@ slow() {
 @test "the same for a device and an inline volume" {
         ID=csi-$(printf slow | sha256sum | cut -c1-64) CONTEXT='"size": "8Mi"'
         slow publish_inline move_mount
-        is "$(mounts_at "$(target)")" 1
+        is "$(node_mounts_at "$(target)")" 1
         slow unpublish umount2
         is "$(find "$POOL" -name '*.img')" ""
         ID=data CAPABILITY=$BLOCK_WRITER CSI_CLIENT_OPTIONS=(--fresh)
@@ -249,7 +249,7 @@ slow() {
         new_volume
         stage && answers OK
         slow publish move_mount
-        is "$(mounts_at "$(target)")" 1
+        is "$(node_mounts_at "$(target)")" 1
         slow unpublish umount2
         unstage && answers OK
         all_gone
@@ -262,7 +262,7 @@ slow() {
         be_patient
         unstage
         answers ABORTED
-        go_on
+        let_go_on
         until_ok unstage
         all_gone
 }
@@ -274,9 +274,9 @@ slow() {
         driver_dies_slowly
         stage
         is_put_off
-        go_on
+        let_go_on
         until_ok stage
-        is "$(mounts_at "$(staging)")" 1
+        is "$(node_mounts_at "$(staging)")" 1
         until_ok unstage
         all_gone
         slow_at move_mount
@@ -284,7 +284,7 @@ slow() {
         driver_dies_slowly
         unstage
         [[ $code != OK ]]
-        go_on
+        let_go_on
         be_patient
         unstage_is_ok() { unstage; [[ $code == OK ]]; }
         wait_until 30 unstage_is_ok # whatever it answers, it is repeated
@@ -301,7 +301,7 @@ slow() {
                 driver_dies_slowly
                 unpublish
                 answers ABORTED "that was made before the driver was restarted is under way"
-                go_on
+                let_go_on
                 until_ok unpublish
                 until_ok unstage
                 all_gone
@@ -360,7 +360,7 @@ slow() {
         node_reboots
         publish_inline && answers OK
         is "$(ls -A "$(target)")" ""
-        is "$(mounts_at "$(target)")" 1
+        is "$(node_mounts_at "$(target)")" 1
         unpublish && answers OK
         all_gone
 }
@@ -396,7 +396,7 @@ seen_twice() {
 @test "a volume that kubelet forgot to unstage is unstaged when it was seen twice, and can be staged again" {
         forgotten
         helper volume-reconcile '{}'
-        is "$(mounts_at "$(staging)")" 1
+        is "$(node_mounts_at "$(staging)")" 1
         later
         helper volume-reconcile '{}'
         assert_success
@@ -416,7 +416,7 @@ seen_twice() {
         note "$KUBELET/pods/pod-2/volumes/kubernetes.io~csi/pv-0" other
         note "$KUBELET/pods/pod-2/volumes/kubernetes.io~csi/pv-1"
         seen_twice
-        is "$(mounts_at "$(staging)")" 1
+        is "$(node_mounts_at "$(staging)")" 1
         note "$KUBELET/pods/pod-2/volumes/kubernetes.io~csi/pv-1" another
         seen_twice
         all_gone
@@ -427,7 +427,7 @@ seen_twice() {
         mkdir -p "$KUBELET/pods/pod-2/volumes/kubernetes.io~csi/pv-1"
         echo '{"driverName": "csi.' >"$KUBELET/pods/pod-2/volumes/kubernetes.io~csi/pv-1/vol_data.json"
         seen_twice
-        is "$(mounts_at "$(staging)")" 1
+        is "$(node_mounts_at "$(staging)")" 1
         rm -r "$KUBELET/pods"
         unstage
         answers OK
@@ -437,7 +437,7 @@ seen_twice() {
         forgotten
         rm "$(dirname "$(staging)")/vol_data.json"
         seen_twice
-        is "$(mounts_at "$(staging)")" 1
+        is "$(node_mounts_at "$(staging)")" 1
         assert_field '[.problems[] | tostring | select(contains("kubelet did not stage it"))] | length' 1
         unstage
         answers OK

@@ -8,7 +8,7 @@
 kubelet_up() {
         ok NodeGetCapabilities && stage && answers OK && ok NodeGetCapabilities && publish "$@" && answers OK || return 1
         # it refuses to unstage while the root of the volume is mounted anywhere else
-        is "$(mounts_at "$(target "$@")")" 1 "mounts at the target"
+        is "$(node_mounts_at "$(target "$@")")" 1 "mounts at the target"
 }
 
 kubelet_down() {
@@ -94,7 +94,7 @@ lives() {
         driver_dies
         marked
         kubelet_restarts
-        is "$(mounts_at "$(target)")" 1
+        is "$(node_mounts_at "$(target)")" 1
         publish pod-2
         answers OK
         marked pod-2

@@ -50,7 +50,7 @@ teardown() {
         answers OK
         exec 7<"$(staging)"
         unstage
-        [[ ${output%% *} != OK ]] || mounts_at "$(staging)"
+        [[ ${output%% *} != OK ]] || node_mounts_at "$(staging)"
         exec 7<&-
         unstage
         answers OK
@@ -118,7 +118,7 @@ teardown() {
         answers OK
         publish
         answers OK
-        is "$(mounts_at "$(staging)") $(mounts_at "$(target)")" "1 1"
+        is "$(node_mounts_at "$(staging)") $(node_mounts_at "$(target)")" "1 1"
         echo content >"$(target)/file"
         unpublish
         answers OK
@@ -218,7 +218,7 @@ teardown() {
         [[ ! -e $(target pod-2) ]]
         publish
         answers OK
-        is "$(mounts_at "$(target)")" 1
+        is "$(node_mounts_at "$(target)")" 1
         down
         all_gone
 }
@@ -247,7 +247,7 @@ teardown() {
         umount "$(staging)"
         unstage
         answers FAILED_PRECONDITION "still mounted"
-        is "$(mounts_at "$(target)")" 1
+        is "$(node_mounts_at "$(target)")" 1
         down
 }
 
@@ -270,7 +270,7 @@ teardown() {
         up
         publish pod-1 elsewhere
         answers OK
-        is "$(mounts_at "$(target)")" 1
+        is "$(node_mounts_at "$(target)")" 1
         down
 }
 
@@ -279,7 +279,7 @@ teardown() {
         stage
         ID=data CAPABILITY='{"mount": {"fs_type": "nofs"}, "access_mode": {"mode": "SINGLE_NODE_WRITER"}}' CONTEXT="$CONTEXT, \"image\": \"other.img\"" stage
         [[ $code == ABORTED ]]
-        is "$(mounts_at "$(staging)")" 1
+        is "$(node_mounts_at "$(staging)")" 1
         unstage
         answers OK
 }
@@ -293,10 +293,10 @@ teardown() {
         ln -s "$BATS_TEST_TMPDIR/victim" "$(target)"
         publish
         [[ $code != OK ]]
-        is "$(mounts_at "$BATS_TEST_TMPDIR/victim")" 0
+        is "$(node_mounts_at "$BATS_TEST_TMPDIR/victim")" 0
         mount -t tmpfs victim "$BATS_TEST_TMPDIR/victim"
         unpublish
-        is "$(mounts_at "$BATS_TEST_TMPDIR/victim")" 1
+        is "$(node_mounts_at "$BATS_TEST_TMPDIR/victim")" 1
         umount "$BATS_TEST_TMPDIR/victim"
         rm "$(target)"
         unstage
@@ -312,7 +312,7 @@ teardown() {
         ln -s "$BATS_TEST_TMPDIR/victim" "$(target)"
         publish
         [[ $code != OK ]]
-        is "$(mounts_at "$BATS_TEST_TMPDIR/victim")" 0
+        is "$(node_mounts_at "$BATS_TEST_TMPDIR/victim")" 0
         rm "$(target)"
         echo content >"$(target)"
         publish
@@ -331,7 +331,7 @@ teardown() {
         mount -t tmpfs other "$(target)"
         publish
         answers FAILED_PRECONDITION "something else"
-        is "$(mounts_at "$(target)")" 1
+        is "$(node_mounts_at "$(target)")" 1
         umount "$(target)"
         unstage
         answers OK
@@ -348,7 +348,7 @@ teardown() {
                 answers ALREADY_EXISTS "unmount it first"
                 READ_ONLY=$first publish
                 answers OK
-                is "$(mounts_at "$(target)")" 1
+                is "$(node_mounts_at "$(target)")" 1
                 down
         done
         all_gone
@@ -364,7 +364,7 @@ teardown() {
         is "$(blockdev --getsize64 "$(target)")" 8388608
         printf hello | dd of="$(target)" conv=notrunc status=none
         up
-        is "$(mounts_at "$(target)")" 1
+        is "$(node_mounts_at "$(target)")" 1
         publish pod-2
         answers OK
         unpublish pod-2
@@ -640,7 +640,7 @@ ioctls() {
         rm "$STATE_DIR/volumes/$ID.json"
         up
         is "$(stat -c %Hr:%Lr "$(target)")" "$device" "the pod's device"
-        is "$(mounts_at "$(target)")" 1
+        is "$(node_mounts_at "$(target)")" 1
         down
         all_gone
         assert_no_guards "$own"
@@ -694,7 +694,7 @@ ioctls() {
         helper volume-reconcile '{}'
         assert_success
         is "$(guards_of "$DEVICE")" "$guard"
-        is "$(mounts_at "$(target)")" 0 "mounts at the target"
+        is "$(node_mounts_at "$(target)")" 0 "mounts at the target"
 }
 
 @test "a volume made for a filesystem is no block volume, and the other way round" {

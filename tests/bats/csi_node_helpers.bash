@@ -114,15 +114,10 @@ new_volume() {
         CONTEXT=${CONTEXT:1:-1}
 }
 
-# at TARGET: what is mounted there: the number of mounts.
-mounts_at() {
-        awk -v target="$1" '$5 == target { count++ } END { print count + 0 }' /proc/self/mountinfo
-}
-
 # all_gone: nothing of the volume is left on the node.
 all_gone() {
-        is "$(mounts_at "$(staging)")" 0 "mounts at the staging path" &&
-                is "$(mounts_at "$(target)")" 0 "mounts at the target" &&
+        is "$(node_mounts_at "$(staging)")" 0 "mounts at the staging path" &&
+                is "$(node_mounts_at "$(target)")" 0 "mounts at the target" &&
                 [[ ! -e $(target) ]] && assert_no_loops driver &&
                 is "$(find "$STATE_DIR/volumes" -name '*.json' 2>/dev/null)" "" "records"
 }

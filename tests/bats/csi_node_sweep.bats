@@ -38,7 +38,7 @@ gone_after_publish() { asked unpublish unstage && all_gone; }
 
 not_staged() { all_gone; }
 
-not_published() { is "$(mounts_at "$(target)")" 0 "mounts at the target"; }
+not_published() { is "$(node_mounts_at "$(target)")" 0 "mounts at the target"; }
 
 remake() { csi CreateVolume "$(volume_request data)"; }
 
@@ -47,7 +47,7 @@ remove() { with_id DeleteVolume data; }
 # swept_stage, swept_publish, swept_end: of the volume ID as CAPABILITY; staged_mounts is how many mounts the staging path has then.
 swept_stage() {
         before() { :; }
-        after() { is "$(mounts_at "$(staging)")" "$staged_mounts" && asked publish unpublish unstage && all_gone; }
+        after() { is "$(node_mounts_at "$(staging)")" "$staged_mounts" && asked publish unpublish unstage && all_gone; }
         given_up() { gone_after_stage; }
         nothing() { not_staged; }
         swept stage
@@ -55,7 +55,7 @@ swept_stage() {
 
 swept_publish() {
         before() { asked stage; }
-        after() { is "$(mounts_at "$(target)")" 1 && asked unpublish unstage && all_gone; }
+        after() { is "$(node_mounts_at "$(target)")" 1 && asked unpublish unstage && all_gone; }
         given_up() { gone_after_publish; }
         nothing() { not_published; }
         swept publish
@@ -103,7 +103,7 @@ swept_end() {
         ID=csi-inline CONTEXT='"size": "8Mi"'
         no_inline() { all_gone && is "$(find "$POOL" -name '*.img')" ""; }
         before() { :; }
-        after() { is "$(mounts_at "$(target)")" 1 && asked unpublish && no_inline; }
+        after() { is "$(node_mounts_at "$(target)")" 1 && asked unpublish && no_inline; }
         # unpublish knows only the target: of a call that was killed before anything was made an entry of the index of uses, or half a record, stays
         given_up() { asked unpublish && no_inline && helper volume-reconcile '{}' && assert_success; }
         nothing() { no_inline; }
@@ -119,7 +119,7 @@ swept_end() {
         ID=csi-inline CONTEXT='"type": "tmpfs", "size": "1Mi"'
         helper volume-reconcile '{}'    # makes what it counts pools in
         before() { :; }
-        after() { is "$(mounts_at "$(target)")" 1 && asked unpublish && all_gone; }
+        after() { is "$(node_mounts_at "$(target)")" 1 && asked unpublish && all_gone; }
         given_up() { asked unpublish && all_gone && helper volume-reconcile '{}' && assert_success; } # as above
         nothing() { not_published; }
         swept publish_inline
@@ -145,7 +145,7 @@ swept_end() {
         printf '{"name": "dirs", "type": "directory", "path": "%s"}\n' "$BATS_TEST_TMPDIR/srv/dirs" >"$FLEXGRAFT_POOLS/dirs.json"
         new_volume '"parameters": {"pool": "dirs"}'
         stage
-        staged_mounts=$(mounts_at "$(staging)")
+        staged_mounts=$(node_mounts_at "$(staging)")
         unstage
         swept_stage
         swept_publish
@@ -160,7 +160,7 @@ more() { expand 16777216; }
 @test "a driver or a program that is killed while it looks at a volume has changed nothing" {
         new_volume
         before() { asked stage publish; }
-        after() { is "$(mounts_at "$(target)")" 1 && asked unpublish unstage && all_gone; }
+        after() { is "$(node_mounts_at "$(target)")" 1 && asked unpublish unstage && all_gone; }
         swept look
 }
 

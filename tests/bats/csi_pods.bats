@@ -31,7 +31,7 @@ teardown() {
 
 # nothing_inline: of the inline volume.
 nothing_inline() {
-        is "$(mounts_at "$(target)")" 0 mounts && assert_no_loops && is "$(images)" "${1:-}" images &&
+        is "$(node_mounts_at "$(target)")" 0 mounts && assert_no_loops && is "$(images)" "${1:-}" images &&
                 is "$(find "$STATE_DIR/volumes" -name '*.json' 2>/dev/null)" "" records
 }
 
@@ -187,7 +187,7 @@ END
         publish_inline
         unpublish
         answers OK
-        is "$(mounts_at "$outside/mount")" 0
+        is "$(node_mounts_at "$outside/mount")" 0
         is "$(<"$outside/mount/file")" kept
         nothing_inline
 }

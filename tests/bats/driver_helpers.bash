@@ -279,7 +279,7 @@ make_dir() {
 # is_mount_point DIR: as kubelet tells: by another st_dev than the parent's.
 is_mount_point() {
         local devices
-        devices=$(stat -c %d "$1" "${1%/*}")
+        devices=$(stat -c %d "$1" "${1%/*}") || return 0        # of one that cannot be asked, kubelet says so
         [[ ${devices%$'\n'*} != "${devices#*$'\n'}" ]]
 }
 
@@ -469,13 +469,14 @@ mounts_here() {
         while read -r _ _ _ _ target _; do
                 decode_mount_path target
                 [[ $target == "$BATS_TEST_TMPDIR"/* ]] && echo "$target"
-        done < <(cat /proc/self/mountinfo) | sort
+        done </proc/self/mountinfo | sort
         return 0
 }
 
 # node_mounts_at PATH: how many mounts there are exactly there, in the node's own namespace.
 node_mounts_at() {
-        mounts_here | grep -cxF -e "$1" || :
+        find_mounts_at "$1" self
+        echo "$found_mounts"
 }
 
 # node_mount_options PATH: the topmost mount's own options; node_mount_type PATH: the filesystem's type.
@@ -491,13 +492,8 @@ node_mount_type() {
 }
 
 node_mount_line() {
-        local line target found=''
-        while read -r line; do
-                read -r _ _ _ _ target _ <<<"$line"
-                decode_mount_path target
-                [[ $target == "$1" ]] && found=$line
-        done < <(cat /proc/self/mountinfo)
-        echo "$found"
+        find_mounts_at "$1" self
+        echo "$found_mount"
 }
 
 # assert_node_attributes PATH WORD...: the mount's own options have each WORD, and do not have each !WORD.

@@ -278,7 +278,9 @@ zsh_action() {
 
 @test "a reply that is not as its schema says is found" {
         local bad
-        for bad in '{"status":"Success"}' '{"status":"Success","mounts":[{"id":1}]}' '{"status":"Failure","message":"x","error":{}}' '{"status":"Success","mounts":[],"more":1}'; do
+        for bad in '{"status":"Success"}' '{"status":"Success","mounts":[{"id":1}]}' '{"status":"Failure","message":"x","error":{}}' '{"status":"Success","mounts":[],"more":1}' \
+                '{"status":"Success","mounts":[],"mounts":[]}' '{"status":"Success","mounts":NaN}' $'{"status":"Success","mounts":[],"\xff":1}' \
+                '{"status":"Success","mounts":[],"\ud800":1}' '{"status":"Success"'; do
                 run python3 "$FLEXGRAFT_REPO/tests/tools/validate-replies.py" "$FLEXGRAFT_BIN" <<<"mount-list"$'\t'"$bad"
                 is "$status" 1 "$bad"
         done

@@ -32,7 +32,7 @@ bats_start_timeout_countdown() { # SECONDS
         trap "bats_timeout_trap $$" ABRT
         (
                 trap 'exit 0' ABRT
-                read -rt "$1" _ <>"$FLEXGRAFT_NEVER" || :
+                read -rt "$1" _ <>"$FLEXGRAFT_NEVER" || (($? > 128)) || exit
                 kill -ABRT "$$" && bats_kill_childprocesses_of "$$"
         ) &>/dev/null &
 }
@@ -432,12 +432,14 @@ mount_line() {
         echo "$found_mount"
 }
 
-# find_mounts_at PATH: how many mounts the container has exactly there in found_mounts, the mountinfo line of the topmost in found_mount.
+# find_mounts_at PATH [PID]: how many mounts the container, or that process, has exactly there in found_mounts, the mountinfo line of the topmost
+# in found_mount.
 find_mounts_at() {
-        local lines line fields target
+        local lines line fields target plain=${1%%[[:space:]#\\]*}      # up to what mountinfo escapes
         found_mounts=0 found_mount=''
-        mapfile -t lines <"/proc/$CONTAINER_PID/mountinfo"
+        mapfile -t lines <"/proc/${2:-$CONTAINER_PID}/mountinfo"
         for line in "${lines[@]}"; do
+                [[ $line == *" $plain"* ]] || continue
                 read -ra fields <<<"$line"
                 target=${fields[4]}
                 decode_mount_path target

@@ -15,7 +15,7 @@ swap_under_injections() {
         node_snapshot
         background_ready nsenter --target "$CONTAINER_PID" --mount --pid -- /bin/swap-loop /p a b
         inject "$times"
-        wait_until 10 has_succeeded
+        wait_until 10 an_injection_succeeded
         kill -KILL "$BACKGROUND_PID" 2>/dev/null || :
         wait "$BACKGROUND_PID" 2>/dev/null || :
         for swapper in $(processes_in_mount_namespace "$CONTAINER_PID"); do
@@ -49,6 +49,6 @@ inject() {
         rounds=$((rounds + counts[0])) succeeded=$((succeeded + counts[1])) odd=$((odd + counts[3] + counts[6]))
 }
 
-has_succeeded() {
+an_injection_succeeded() {
         ((succeeded > 0)) || { inject 1; ((succeeded > 0)); }
 }

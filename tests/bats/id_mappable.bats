@@ -270,7 +270,7 @@ group_is_empty() {
         csi_start
         publish
         answers OK
-        is "$(mounts_at "$(target)")" 1
+        is "$(node_mounts_at "$(target)")" 1
         stats
         answers OK
         assert_field .volume_condition.abnormal false

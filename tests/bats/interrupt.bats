@@ -329,8 +329,8 @@ in_terminal() {
                 --command "$command" /dev/null >"$BATS_TEST_TMPDIR/shown" 2>&1
 }
 
-# shows PATTERN: the terminal shows, or has shown, what this extended regular expression matches.
-shows() {
+# terminal_shows PATTERN: the terminal shows, or has shown, what this extended regular expression matches.
+terminal_shows() {
         grep -qaE -- "$1" "$BATS_TEST_TMPDIR/shown"
 }
 
@@ -346,7 +346,7 @@ is_cleared() {
         wait "$BACKGROUND_PID"
         exec {KEYS}>&-
         [[ $(<"$BATS_TEST_TMPDIR/reply") == '{"status":"Success",'* ]]
-        shows 'volume-create: copy data\.img \[#{12} {12}\] 50% of 2M, [0-9]+ s left'
+        terminal_shows 'volume-create: copy data\.img \[#{12} {12}\] 50% of 2M, [0-9]+ s left'
         is_cleared
 }
 
@@ -357,7 +357,7 @@ is_cleared() {
         rm -f "$BATS_TEST_TMPDIR/mkfs"
         in_terminal "$FLEXGRAFT_BIN/mount-volume" "$(volume_request db /data)"
         wait_until 10 test -s "$BATS_TEST_TMPDIR/mkfs"
-        wait_until 10 shows 'mount-volume: mkfs /dev/loop[0-9]+: [0-9.]+[KM]'
+        wait_until 10 terminal_shows 'mount-volume: mkfs /dev/loop[0-9]+: [0-9.]+[KM]'
         printf '\003' >&"$KEYS"
         ended
         exec {KEYS}>&-

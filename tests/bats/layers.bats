@@ -184,3 +184,12 @@ kinds() {
         file common/volume/expand.c 'int grow(void) { return volume_request_flag(call->request, "preallocate", &set, error); }'
         refused 'common/volume/expand.c: asks for "preallocate", which not all kinds have: make it a field of the row'
 }
+
+@test "no file of tests defines anew what helpers.bash defines" {
+        local names
+        cd "$FLEXGRAFT_REPO/tests/bats"
+        names=$(sed -nE 's/^([a-z_0-9]+)\(\) .*/\1/p' helpers.bash)
+        [[ $names == *has_succeeded* ]]
+        run grep -nE --exclude=helpers.bash "^(${names//$'\n'/|})\(\)" ./*.bash ./*.bats
+        is "$status:$output" 1:
+}

@@ -4,8 +4,9 @@
  *
  *   as-kubelet SECONDS FILE COMMAND [ARG...]
  *
- * FILE is what was read. After SECONDS the command, a process group of its own, gets SIGTERM, and SIGKILL after five more: the exit
- * status is 124 then. Else it is the command's, or 128 and the signal that it died of.
+ * FILE is what was read. After SECONDS the command, and all of its process group, which is this process's, gets SIGTERM, and the
+ * command SIGKILL after five more: the exit status is 124 then. Else it is the command's, or 128 and the signal that it died of.
+ * SIGTERM, SIGINT and SIGHUP are passed on.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -26,6 +27,17 @@ static void die(const char *what)
 {
         fprintf(stderr, "as-kubelet: %s: %s\n", what, strerror(errno));
         exit(125);
+}
+
+static volatile pid_t child;
+
+/* As timeout(1) does. */
+static void pass_on(int number)
+{
+        signal(number, SIG_IGN);
+        kill(child, number);
+        kill(0, number);
+        kill(child, SIGCONT);
 }
 
 static long now_ms(void)
@@ -54,7 +66,6 @@ int main(int argc, char **argv)
         int ends[2], file, status;
         bool late = false;
         long until;
-        pid_t child;
 
         if (argc < 4) {
                 fprintf(stderr, "usage: as-kubelet SECONDS FILE COMMAND [ARG...]\n");
@@ -64,17 +75,19 @@ int main(int argc, char **argv)
         file = open(argv[2], O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
         if (file < 0)
                 die(argv[2]);
+        setpgid(0, 0);
         if (pipe2(ends, O_CLOEXEC) < 0 || (child = fork()) < 0)
                 die("fork");
         if (child == 0) {
-                setpgid(0, 0);
                 if (dup2(ends[1], 1) < 0 || dup2(ends[1], 2) < 0)
                         _exit(125);
                 execvp(argv[3], argv + 3);
                 fprintf(stderr, "%s: %s\n", argv[3], strerror(errno));
                 _exit(errno == ENOENT ? 127 : 126);
         }
-        setpgid(child, child); /* which of the two is first */
+        signal(SIGTERM, pass_on);
+        signal(SIGINT, pass_on);
+        signal(SIGHUP, pass_on);
         close(ends[1]);
         for (;;) {
                 struct pollfd pipe = { .fd = ends[0], .events = POLLIN };
@@ -84,7 +97,10 @@ int main(int argc, char **argv)
                         if (!copy(ends[0], file))
                                 break;
                 } else if (left <= 0) {
-                        kill(-child, late ? SIGKILL : SIGTERM);
+                        if (late)
+                                kill(child, SIGKILL);
+                        else
+                                pass_on(SIGTERM);
                         late = true;
                         until = now_ms() + AFTER_TERM_MS;
                 }

@@ -34,27 +34,41 @@ def complaints(validator, reply):
         yield jsonschema.exceptions.best_match([error]).message
 
 
+class NoReply(Exception):
+    """What json.loads() would take, and others would not."""
+
+
 def without_repeats(members):
     """An object, of whose members none is there twice."""
     names = [name for name, _ in members]
     if len(set(names)) != len(names):
-        raise ValueError(f"a name is there twice: {names}")
+        raise NoReply(f"a name is there twice: {names}")
     return dict(members)
+
+
+def no_constant(word):
+    """NaN, Infinity."""
+    raise NoReply(f"no JSON: {word}")
 
 
 def main():
     binaries = pathlib.Path(sys.argv[1])
     validators, seen, failed = {}, collections.Counter(), 0
     for line in sys.stdin.buffer:
-        name, _, text = line.decode("utf-8", "replace").partition("\t")
+        name, _, text = line.decode("utf-8", "surrogateescape").partition("\t")
         if name not in validators:
             validators[name] = validator_of(binaries, name)
         try:
-            value = json.loads(text, object_pairs_hook=without_repeats)
-        except ValueError:
+            value = json.loads(text, object_pairs_hook=without_repeats, parse_constant=no_constant)
+            json.dumps(value, ensure_ascii=False).encode()
+        except json.JSONDecodeError:
             if name.startswith("record:"):
                 continue  # a test's, torn on purpose
-            raise
+            print(f"{name}: no JSON: {text[:1000]!r}")
+            return 1
+        except (NoReply, UnicodeEncodeError) as error:
+            print(f"{name}: {error}: {text[:1000]!r}")
+            return 1
         if name.startswith("record:") and value.get("version") != validators[name].schema["properties"]["version"]["const"]:
             continue  # a test's, of a version to come
         seen[name] += 1
