@@ -235,7 +235,7 @@ call_for_ever() {
         [[ ! -e $BATS_TEST_TMPDIR/calls.failed ]] || { cat "$BATS_TEST_TMPDIR/calls.failed"; false; }
 }
 
-# bats test_tags=sweep
+# bats test_tags=sweep,deep
 @test "an upgrade that is killed at any change leaves working programs, and the next one brings it to its end, and tells systemd" {
         local points after
         starts_installed
@@ -255,7 +255,7 @@ call_for_ever() {
                 same ';'
 }
 
-# bats test_tags=sweep
+# bats test_tags=sweep,deep
 @test "an uninstall that is killed at any change is brought to its end by the next one, or taken back by an install" {
         local points before after
         rm "$FIRST/verbs/gone"
@@ -487,6 +487,7 @@ END
         [[ $(unit_value flexgraft-csi.service ExecStart) == *" --node other --name nfs.csi.k8s.io" ]]
 }
 
+# bats test_tags=deep
 @test "programs in the directory of an earlier install are removed, and files of other projects stay" {
         installed --from "$FIRST" --program-dir /srv/first
         installed --from "$FIRST" --program-dir /srv/first/
@@ -503,6 +504,7 @@ END
         PROGRAMS=$NODE/srv/third/inner holds "$FIRST"
 }
 
+# bats test_tags=deep
 @test "the programs go where they are, where they may be written, or where they are told to go" {
         installed --from "$FIRST" --program-dir /srv/programs
         PROGRAMS=$NODE/srv/programs holds "$FIRST"

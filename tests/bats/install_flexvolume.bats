@@ -304,7 +304,7 @@ from_first() {
         echo "'$INSTALL' --plugin-dir '$PLUGINS' --from '$FIRST' --name a~b --name c~d >/dev/null"
 }
 
-# bats test_tags=sweep
+# bats test_tags=sweep,deep
 @test "a fresh install that is killed at any change leaves working drivers or none, and the next one all" {
         small_versions
         install_sweep "$(from_nothing)" --from "$SECOND" --name a~b --name c~d
@@ -316,7 +316,7 @@ from_first() {
         install_sweep "$(from_first)" --from "$SECOND" --name a~b --name c~d
 }
 
-# bats test_tags=sweep
+# bats test_tags=sweep,deep
 @test "an uninstall that is killed at any change leaves working drivers or none, and the next one none" {
         small_versions
         install_sweep "$(from_first)" --uninstall
@@ -362,6 +362,7 @@ from_first() {
         holds "$PLUGINS/c~d" "$from"
 }
 
+# bats test_tags=deep
 @test "an install that is told to end leaves nothing" {
         printf '#!/bin/sh\necho >"%s"\nsleep 60\n' "$BATS_TEST_TMPDIR/in-init" >"$FIRST/verbs/init"
         background "$INSTALL" --plugin-dir "$PLUGINS" --from "$FIRST" --name a~b
