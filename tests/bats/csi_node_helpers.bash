@@ -2,6 +2,7 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2119,SC2120 # arguments may be left out
 # shellcheck disable=SC2154 # of csi_service_helpers.bash
+# shellcheck disable=SC2174 # the mode is the last directory's alone: that is meant
 # kubelet's side of the Node service: its directories, and its calls with the arguments that it gives them (docs/kubernetes.md).
 #
 # After `load csi_service_helpers`. setup() calls node_setup after csi_begin.

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# shellcheck disable=SC2153 # FLEXGRAFT_TOOLS is setup_suite.bash's
 # A kubelet for the driver: its directories, its calls in its order, and what it does itself between them.
 #
 # After `load helpers` and `load driver_helpers`: setup() calls bed_setup and driver_setup, teardown() calls driver_teardown (and not
