@@ -66,6 +66,7 @@ static pid_t start(struct child *child)
 {
         static char stack[STACK_SIZE_BYTES] __attribute__((aligned(16))); /* one child at a time is on it */
 
+        privileges_stay_undumpable(); /* a child without capabilities could be opened, and this memory with it */
         return clone(become, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, child);
 }
 

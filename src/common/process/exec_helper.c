@@ -26,7 +26,6 @@ static _Noreturn void run(const struct exec_helper *helper, int fd, int parent)
 
         worker_dies_with_parent(parent);
         interrupt_ignore();
-        privileges_stay_undumpable(); /* a child without capabilities has this memory until it executes its program */
         /* in particular the parent's sockets of other helpers, which would not see the parent exit */
         if ((fd > STDERR_FILENO + 1 && close_range(STDERR_FILENO + 1, (unsigned)fd - 1, 0) < 0) ||
             close_range((unsigned)fd + 1, ~0U, 0) < 0)
