@@ -39,8 +39,8 @@ bool kubelet_pod_has_staged(const struct config *config, const char *dir);
  * questions cost little more than one. Before something is done by an answer of false, ask again with NULL: as they are now.
  */
 struct kubelet_pods {
-        json_t *volumes; /* a set of DRIVER/VOLUME and /VOLUME; NULL: not read yet. Owned */
-        json_t *noted;   /* likewise of the drivers and handles of CSI; owned */
+        json_t *volumes; /* a set of DRIVER/VOLUME and /VOLUME; NULL: not read yet */
+        json_t *noted;   /* likewise of the drivers and handles of CSI */
         bool known;      /* all could be read */
 };
 bool kubelet_pods_had(struct kubelet_pods *pods, const struct config *config, const char *driver, const char *volume);

@@ -47,6 +47,7 @@ int reconcile_status(const struct reconcile *reconcile, const struct error *erro
 
 /* ---- the parts of one run, each in the file of its name, and what they share */
 
+/* What a round has read goes with the process: it is not released (reconcile_run()). */
 struct reconcile_round {
         struct reconcile *reconcile;
         struct config config;
@@ -54,11 +55,11 @@ struct reconcile_round {
         struct known {
                 char name[VOLUME_NAME_MAX];
                 char driver[VOLUME_DRIVER_MAX];
-        } * records; /* all that there were at first; owned */
+        } * records; /* all that there were at first */
         size_t count;
         bool frozen;              /* a filesystem that a killed call froze could not be thawed */
-        struct kubelet_pods pods; /* as they were when the first was asked for; released */
-        json_t *mounts;           /* likewise of the node, by their devices (reconcile_idle.c); owned */
+        struct kubelet_pods pods; /* as they were when the first was asked for */
+        json_t *mounts;           /* likewise of the node, by their devices (reconcile_idle.c) */
 };
 
 /* reconcile_volumes() - every record of the driver, with its device and its mounts. */
