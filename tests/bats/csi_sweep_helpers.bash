@@ -186,13 +186,8 @@ driver_anew() {
 # what_is_left: files, mounts, loop devices and processes of the test, less the driver and its launcher; and less what a pool's next change
 # replaces, ..sums.tmp.
 what_is_left() {
-        local lines line fields
         find "$STATE_DIR" "$KUBELET" "$BATS_TEST_TMPDIR/srv" -printf '%y %m %U %p\n' | grep -v -e "$STATE_DIR/operations/" -e " $STATE_DIR/uses/" -e '/\.\.sums\.tmp$' | sort
-        mapfile -t lines </proc/self/mountinfo
-        for line in "${lines[@]}"; do
-                read -ra fields <<<"$line"
-                [[ ${fields[4]} != "$BATS_TEST_TMPDIR"/* ]] || echo "mount ${fields[4]}"
-        done
+        mounts_here | sed 's/^/mount /'
         loops_of_test
         programs_of_test
 }

@@ -43,7 +43,7 @@ install_driver() {
 
 # driver_teardown: everything that the driver made or left is gone after it, also when the test failed; and bed_teardown.
 driver_teardown() {
-        local target device pid loops lines i
+        local device pid loops
         find_loops_of_test              # while their files have names
         loops=("${found_loops[@]}")
         if [[ -n ${DRIVER:-} ]]; then
@@ -59,13 +59,7 @@ driver_teardown() {
                 release_guards "$device"
                 losetup --detach "$device" 2>/dev/null || :     # in use: with its last mount
         done
-        mapfile -t lines </proc/self/mountinfo
-        for ((i = ${#lines[@]} - 1; i >= 0; i--)); do
-                [[ ${lines[i]} == *" $BATS_TEST_TMPDIR/"* ]] || continue
-                read -r _ _ _ _ target _ <<<"${lines[i]}"
-                decode_mount_path target
-                [[ $target == "$BATS_TEST_TMPDIR"/* ]] && umount -l "$target" 2>/dev/null
-        done
+        unmount_all_of_test 2>/dev/null
         for device in "${loops[@]}"; do
                 is_loop_of_test "$device" || continue
                 wait_until 10 device_is_free "$device" || :

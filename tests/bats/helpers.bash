@@ -57,7 +57,7 @@ bed_setup() {
 }
 
 bed_teardown() {
-        local pid target device failed=0 lines i
+        local pid target device failed=0
 
         for pid in "${bed_pids[@]}"; do
                 kill -KILL "$pid" 2>/dev/null && wait "$pid" 2>/dev/null
@@ -65,14 +65,7 @@ bed_teardown() {
         for pid in "${!bed_kind[@]}"; do
                 stop_container "$pid"
         done
-        mapfile -t lines </proc/self/mountinfo
-        for ((i = ${#lines[@]} - 1; i >= 0; i--)); do
-                [[ ${lines[i]} == *" $BATS_TEST_TMPDIR/"* ]] || continue
-                read -r _ _ _ _ target _ <<<"${lines[i]}"
-                [[ $target == "$BATS_TEST_TMPDIR"/* ]] || continue
-                decode_mount_path target
-                umount -l "$target"
-        done
+        unmount_all_of_test
         for device in "${bed_loops[@]}"; do
                 release_guards "$device"
                 release_device "$device"
@@ -93,6 +86,19 @@ bed_teardown() {
                 failed=1
         fi
         return "$failed"
+}
+
+# unmount_all_of_test: what is mounted below its directory, the last first.
+unmount_all_of_test() {
+        local lines i target
+        mapfile -t lines </proc/self/mountinfo
+        for ((i = ${#lines[@]} - 1; i >= 0; i--)); do
+                [[ ${lines[i]} == *" $BATS_TEST_TMPDIR/"* ]] || continue
+                read -r _ _ _ _ target _ <<<"${lines[i]}"
+                [[ $target == "$BATS_TEST_TMPDIR"/* ]] || continue
+                decode_mount_path target
+                umount -l "$target"
+        done
 }
 
 # in_turn COMMAND...: each, also when one before it failed; fails when one has. For teardown(), which bats runs without errexit.
@@ -332,20 +338,11 @@ oci() {
         [[ -z ${OCI_ROOT:-} ]] || set -- --root "$OCI_ROOT" "$@"
         if [[ $runtime == runc ]]; then
                 runc "$@"
-        elif cgroup2_is_mounted; then
+        elif find_mounts_at /sys/fs/cgroup self && [[ $found_mount == *' - cgroup2 '* ]]; then
                 crun --cgroup-manager=disabled "$@"
         else
                 unshare --mount sh -c 'mount -t cgroup2 cgroup2 /sys/fs/cgroup && exec crun --cgroup-manager=disabled "$@"' crun "$@"
         fi
-}
-
-cgroup2_is_mounted() {
-        local lines i
-        mapfile -t lines </proc/self/mountinfo
-        for ((i = ${#lines[@]} - 1; i >= 0; i--)); do
-                [[ ${lines[i]} != *' /sys/fs/cgroup '* ]] || break
-        done
-        ((i >= 0)) && [[ ${lines[i]} == *' - cgroup2 '* ]]
 }
 
 # use_container PID: the one that the other functions mean, when there are several.
@@ -359,21 +356,21 @@ use_container() {
 
 # in_container COMMAND...: as the root of the container, in all its namespaces.
 in_container() {
-        container_letters
+        container_letters "$CONTAINER_KIND"
         "$FLEXGRAFT_TOOLS/enter" "$CONTAINER_PID" "nui$bed_letters" "$@" 3>&-
 }
 
 # as_user UID COMMAND...: in the current container, as that user of it.
 as_user() {
-        container_letters
+        container_letters "$CONTAINER_KIND"
         "$FLEXGRAFT_TOOLS/enter" "$CONTAINER_PID" "$bed_letters" --user "$@" 3>&-
 }
 
-# container_letters: the namespaces that matter to every process of the current container, as the tool enter calls them, in bed_letters.
+# container_letters KIND: the namespaces that matter to every process of such a container, as the tool enter calls them, in bed_letters.
 container_letters() {
         bed_letters=m
-        [[ $CONTAINER_KIND == *-nouserns* ]] || bed_letters+=U
-        [[ $CONTAINER_KIND == *-hostpid* ]] || bed_letters+=p
+        [[ $1 == *-nouserns* ]] || bed_letters+=U
+        [[ $1 == *-hostpid* ]] || bed_letters+=p
 }
 
 # has_read COUNT: a reader in the current container, which writes how often it has read to /rounds, has more often than that.
@@ -582,29 +579,31 @@ release_guards() {
 
 # ---- the node
 
-# node_mounts: the mountinfo lines of the node that are ours. In namespaces of our own (scripts/isolated) all are; elsewhere others mount
+# find_node_mounts: the mountinfo lines of the node that are ours, in found_mount_lines. In namespaces of our own (scripts/isolated) all are; elsewhere others mount
 # and unmount meanwhile, and only what is below our directory is known to be ours.
-node_mounts() {
+find_node_mounts() {
         local lines
         if [[ -n ${FLEXGRAFT_ISOLATED:-} ]]; then
                 mapfile lines </proc/self/mountinfo
-                printf %s "${lines[@]}"
+                printf -v found_mount_lines %s "${lines[@]}"
+                found_mount_lines=${found_mount_lines%$'\n'}
         else
-                grep -F "$BATS_RUN_TMPDIR/" /proc/self/mountinfo || :
+                found_mount_lines=$(grep -F "$BATS_RUN_TMPDIR/" /proc/self/mountinfo || :)
         fi
+}
+
+# node_mounts: the same, printed.
+node_mounts() {
+        find_node_mounts
+        echo "$found_mount_lines"
 }
 
 # snapshot_node VARIABLE: everything that a helper could leave on the node: mounts, and loop devices over our images.
 snapshot_node() {
         local -n bed_into=$1
-        local bed_file bed_backing bed_ro bed_dio bed_mounts
-        if [[ -n ${FLEXGRAFT_ISOLATED:-} ]]; then
-                mapfile bed_mounts </proc/self/mountinfo
-                printf -v bed_into %s "${bed_mounts[@]}"
-                bed_into=${bed_into%$'\n'}
-        else
-                bed_into=$(node_mounts)
-        fi
+        local bed_file bed_backing bed_ro bed_dio
+        find_node_mounts
+        bed_into=$found_mount_lines
         for bed_file in /sys/block/loop*/loop/backing_file; do
                 { read -r bed_backing <"$bed_file"; } 2>/dev/null || continue
                 [[ $bed_backing == "$BATS_RUN_TMPDIR"/* ]] || continue

@@ -114,9 +114,8 @@ nothing_left() {
 
 # in_sh PID: words with which sh runs a command in that container, as in_container does.
 in_sh() {
-        local letters=mpnui
-        [[ ${bed_kind[$1]} == *-nouserns* ]] || letters+=U
-        echo "$FLEXGRAFT_TOOLS/enter $1 $letters"
+        container_letters "${bed_kind[$1]}"
+        echo "$FLEXGRAFT_TOOLS/enter $1 nui$bed_letters"
 }
 
 # taken_over SNAPSHOT: for sh: the process that has got the container's pid, PID, has the mounts that it began with, as SNAPSHOT has them.
