@@ -185,6 +185,11 @@ check_container() {
         is "$(wc -l <"$BATS_TEST_TMPDIR/run")" "$AT_TOTAL"
 }
 
+@test "at-syscall runs a command before each call of a name" {
+        at_syscall --at write --each 'echo $AT_NAME' --run-output "$BATS_TEST_TMPDIR/run" sh -c 'echo one; echo two'
+        is "$(<"$BATS_TEST_TMPDIR/run")" $'write\nwrite'
+}
+
 @test "at-syscall delivers signals and survives group-stops" {
         at_syscall sh -c 'trap "echo got" USR1; kill -USR1 $$; (kill -STOP $$; sleep 0.05; kill -CONT $$) & wait $!; echo end'
         is "$status" 0
@@ -427,7 +432,7 @@ waits_for_fuse() {
         assert_no_helper_processes
 }
 
-@test "records are named without what is none, in order" {
+@test "records and other files are listed by name, without lock files" {
         mkdir -p "$STATE_DIR"/{mounts,uses/a,pool-sums}
         touch "$STATE_DIR"/{.lock,.call-counts.1,mounts/.lock,mounts/b.json,mounts/.c.tmp,uses/a/one,uses/a/.other,pool-sums/d}
         ln -s mounts "$STATE_DIR/link"

@@ -75,12 +75,12 @@ signalled() {
         created '{"name": "other", "size": "1m", "pool": "fast"}'
         background_ready "$FLEXGRAFT_TOOLS/hold-locks" "$STATE_DIR/provisioned/.lock"
         cat >"$BATS_TEST_TMPDIR/each" <<END
-[ "\$AT_NAME" = fcntl ] && [ ! -e '$BATS_TEST_TMPDIR/sent' ] || exit 0
+[ ! -e '$BATS_TEST_TMPDIR/sent' ] || exit 0
 readlink "/proc/\$AT_PID/fd"/* | grep -q provisioned/.lock || exit 0
 touch '$BATS_TEST_TMPDIR/sent'
 kill -INT "\$AT_MAIN_PID"
 END
-        at_syscall --each "sh '$BATS_TEST_TMPDIR/each'" "$FLEXGRAFT_BIN/volume-create" "$REQUEST"
+        at_syscall --at fcntl --each "sh '$BATS_TEST_TMPDIR/each'" "$FLEXGRAFT_BIN/volume-create" "$REQUEST"
         assert_failure ECANCELED
         [[ -e $BATS_TEST_TMPDIR/sent && ! -e $STATE_DIR/provisioned/data.json ]]
 }

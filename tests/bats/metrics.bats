@@ -266,7 +266,7 @@ time.sleep(1000000)' "$file"
                 ((before >= earlier && before <= earlier + 1))
         done
         # when it has been counted, and is about to end; its helper process ends by itself, before that or after it
-        at_syscall --each '[ "$AT_NAME" != exit_group ] || [ "$AT_PID" != "$AT_MAIN_PID" ] || kill -KILL "$AT_PID"' "$FLEXGRAFT_BIN/volume-list"
+        at_syscall --at exit_group --each '[ "$AT_PID" != "$AT_MAIN_PID" ] || kill -KILL "$AT_PID"' "$FLEXGRAFT_BIN/volume-list"
         is "$status" 137
         metrics volume-list
         is "$(calls volume-list success)" $((before + 1))

@@ -634,7 +634,7 @@ group() {
         mkdir "$BATS_TEST_TMPDIR/target"
         bed_pids+=("$stranger")
         # once the list of processes has been read
-        at_syscall --each "[ \"\$AT_NAME\" = close ] && [ ! -e '$BATS_TEST_TMPDIR/swapped' ] && readlink /proc/\$AT_PID/fd/* | grep -q '$unit/cgroup.procs' &&
+        at_syscall --at close --each "[ ! -e '$BATS_TEST_TMPDIR/swapped' ] && readlink /proc/\$AT_PID/fd/* | grep -q '$unit/cgroup.procs' &&
                 touch '$BATS_TEST_TMPDIR/swapped' && '$FLEXGRAFT_TOOLS/clone-at-pid' --kill $stranger sleep 1000000" \
                 "$FLEXGRAFT_BIN/mount-bind" "{\"container\": {\"unit\": \"$unit\"}, \"source\": \"$SOURCE\", \"target\": \"$BATS_TEST_TMPDIR/target\"}"
         [[ -e $BATS_TEST_TMPDIR/swapped && -d /proc/$stranger ]]

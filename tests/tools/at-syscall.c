@@ -20,7 +20,7 @@
  *   --fail ERRNO    the call returns -ERRNO (a number or EIO, ENOMEM, ...) without running; exit and
  *                   rt_sigreturn have no result and are let through
  *   --return N      the call returns N without running
- * --each 'CMD'      run CMD at every call instead
+ * --each 'CMD'      run CMD at every call instead; with --at NAME, at every one of that name
  *
  * CMD's environment: AT_PID (the caller), AT_MAIN_PID, AT_SYSCALL (the call's number in this count), AT_NAME.
  * Its output goes to --run-output (appended), or nowhere.

@@ -240,13 +240,17 @@ static bool has_arguments(pid_t tid, const struct ptrace_syscall_info *info)
         return true;
 }
 
+static bool is_named(const char *name, pid_t tid, const struct ptrace_syscall_info *info)
+{
+        return strcmp(opt.at_name, name) == 0 && has_arguments(tid, info);
+}
+
 static bool is_the_one(const char *name, pid_t tid, const struct ptrace_syscall_info *info)
 {
         if (run.reached)
                 return false;
         if (opt.at_name)
-                return strcmp(opt.at_name, name) == 0 && has_arguments(tid, info) &&
-                       ++run.occurrences == opt.at_occurrence;
+                return is_named(name, tid, info) && ++run.occurrences == opt.at_occurrence;
         return run.count == opt.at_number;
 }
 
@@ -280,7 +284,7 @@ static void on_syscall_stop(struct tracee *t)
         }
         if (opt.on_call)
                 opt.on_call(run.count, t->tid, name);
-        if (opt.each)
+        if (opt.each && (opt.at_name == NULL || is_named(name, t->tid, &info)))
                 run_command(opt.each, t->tid, name);
         if (!is_the_one(name, t->tid, &info))
                 return;
