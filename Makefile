@@ -130,6 +130,7 @@ generate: $(PROGRAMS) $(BUILD)/record-schemas
 	$(Q)scripts/generate man $(BIN) man $(BUILD)/record-schemas
 
 Q := $(if $(V),,@)
+comma := ,
 
 # A file that was written from its beginning to its end, as an installed one, has larger pages in the page cache than what
 # the linker wrote here and there: it starts with a tenth less CPU.
@@ -212,15 +213,28 @@ $(BIN)/verbs/pmem-namespaces: $(PMEM) $(wildcard src/pmem-namespaces/*.h) Makefi
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -fPIE $(filter-out -static -static-pie,$(LDFLAGS_ALL)) -pie -o $@ $(PMEM) -lndctl -Wl,-Bstatic -ljansson -luuid -Wl,-Bdynamic
 
-# Without a C library, but with the sanitizers (src/flexdriver/bare.h).
-BARE := $(BUILD)/bare/flexdriver.o $(BUILD)/bare/bare.o $(BUILD)/bare/verbs.o
-BARE_CFLAGS := $(if $(SANITIZE),,$(if $(CLANG),,-ffreestanding) -fno-builtin -fno-stack-protector -fno-pie -fno-lto -U_FORTIFY_SOURCE \
-	$(if $(CLANG),,-fno-tree-loop-distribute-patterns))
-BARE_LDFLAGS := $(if $(SANITIZE),,-nostdlib -static)
+# The driver is one program for all its verbs, and verbs/VERB are names of it. It begins without a C library where it can
+# (src/flexdriver/bare.h): in an object of which the entry alone is seen.
+BARE := $(if $(and $(filter -static,$(STATIC)),$(filter x86_64 aarch64,$(MACHINE))),$(BUILD)/bare/all.o)
+BARE_CFLAGS := -DBARE=1 $(if $(CLANG),,-ffreestanding) -fno-builtin -fno-stack-protector -fno-pie -fno-lto -U_FORTIFY_SOURCE \
+	$(if $(CLANG),,-fno-tree-loop-distribute-patterns)
+DRIVER := $(BUILD)/flexdriver/main.o $(BUILD)/flexdriver/flexdriver.o $(VERBS:%=$(BUILD)/flexdriver/%.o)
 
-$(BIN)/flexdriver: $(BARE)
+$(BIN)/flexdriver: $(DRIVER) $(BARE) $(BUILD)/libcommon.a
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS_ALL) $(BARE_CFLAGS) $(filter-out -static-pie,$(LDFLAGS_ALL)) $(BARE_LDFLAGS) -o $@ $(BARE)
+	$(Q)$(CC) $(CFLAGS_ALL) $(LDFLAGS_ALL) $(if $(BARE),-Wl$(comma)--entry=bare_start) -o $@ $(DRIVER) $(BARE) $(BUILD)/libcommon.a $(LIBS) && $(COPY)
+
+$(VERBS:%=$(BIN)/verbs/%): $(BIN)/flexdriver
+	$(Q)mkdir -p $(@D)
+	$(Q)ln -f $< $@
+
+$(BUILD)/flexdriver/main.o $(BUILD)/flexdriver/flexdriver.o: $(BUILD)/flexdriver/%.o: src/flexdriver/%.c $(BUILD)/privileges/init.h Makefile
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
+
+$(BUILD)/bare/all.o: $(BUILD)/bare/start.o $(BUILD)/bare/bare.o $(BUILD)/bare/flexdriver.o $(BUILD)/bare/verbs.o
+	$(Q)$(CC) -nostdlib -no-pie -r -o $@ $^
+	$(Q)$(CROSS)objcopy --keep-global-symbol=bare_start $@
 
 $(BUILD)/bare/%.o: src/flexdriver/%.c $(BUILD)/privileges/init.h Makefile
 	$(Q)mkdir -p $(@D)
@@ -229,10 +243,6 @@ $(BUILD)/bare/%.o: src/flexdriver/%.c $(BUILD)/privileges/init.h Makefile
 $(BUILD)/bare/%.o: src/common/volume/%.c Makefile
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(BARE_CFLAGS) -MMD -MP -c -o $@ $<
-
-$(BIN)/verbs/%: $(BUILD)/flexdriver/%.o $(BUILD)/libcommon.a
-	$(Q)mkdir -p $(@D)
-	$(Q)$(LINK)
 
 $(BUILD)/libcommon.a: $(COMMON)
 	$(Q)rm -f $@
@@ -366,8 +376,10 @@ lint: deps $(FILTERS:%=$(BUILD)/privileges/%.h)
 # The libraries that the programs have in them, by the package whose notice goes with the programs.
 NOTICES := libc6-dev libjansson-dev libcap-dev libblkid-dev uuid-dev libc-ares-dev libfuse3-dev libnghttp2-dev libprotobuf-c-dev
 
-# $(call PLACE,DIRECTORY,PROGRAMS): each is there, entire, at any moment of an upgrade, as when a runtime calls the hook.
+# $(call PLACE,DIRECTORY,PROGRAMS,VERBS): each is there, entire, at any moment of an upgrade, as when a runtime calls the hook.
+# Of verbs: names of one file.
 PLACE = install -d $(DESTDIR)$(1)/.flexgraft-install && install -m 0755 $(2) $(DESTDIR)$(1)/.flexgraft-install && \
+	$(if $(3),for verb in $(3); do ln $(DESTDIR)$(libexecdir)/flexdriver $(DESTDIR)$(1)/.flexgraft-install/$$verb || exit 1; done && )\
 	mv -f $(DESTDIR)$(1)/.flexgraft-install/* $(DESTDIR)$(1) && rmdir $(DESTDIR)$(1)/.flexgraft-install
 
 # LINKS=/sbin: links there to what mount(8) runs, where sbindir is none of its places.
@@ -378,7 +390,7 @@ install: all generated
 		scripts/install-flexvolume scripts/install-csi scripts/pv-to-csi scripts/flexgraft-metrics)
 	$(if $(LINKS),install -d $(DESTDIR)$(LINKS) && ln -sf $(MOUNT_TYPES:%=$(sbindir)/%) $(DESTDIR)$(LINKS))
 	$(call PLACE,$(libexecdir),$(BIN)/flexdriver $(BIN)/remap-daemon)
-	$(call PLACE,$(libexecdir)/verbs,$(VERBS:%=$(BIN)/verbs/%) $(BIN)/verbs/pmem-namespaces)
+	$(call PLACE,$(libexecdir)/verbs,$(BIN)/verbs/pmem-namespaces,$(VERBS))
 	ln -sfn ../remap-daemon $(DESTDIR)$(libexecdir)/verbs/remap-daemon
 	$(foreach section,5 7 8,install -m 0644 man/*.$(section) $(DESTDIR)$(mandir)/man$(section) &&) :
 	install -m 0644 README.md CHANGELOG.md LICENSE $(DESTDIR)$(docdir)

@@ -135,6 +135,13 @@ begin_staging() { # DIR
         [[ -n $staging ]] || staging=$(mktemp -d "$1/.flexgraft-install.XXXXXX")
 }
 
+# copy_programs DIR FILE...: names of one file become names of one copy of it.
+copy_programs() {
+        local -a copies=("${@:2}")
+        cp --preserve=links --target-directory="$1" "${copies[@]}"
+        chmod 0755 "${copies[@]/#*\//"$1/"}"
+}
+
 finish_changes() {
         [[ -z $staging ]] || rm -rf "$staging"
 }

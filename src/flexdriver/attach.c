@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* attach JSON NODE - attach a volume to a node. */
 #include "privileges/attach.h"
+#include "flexdriver/flexdriver.h"
 #include "volume/exec_helpers.h"
 #include "volume/reply.h"
 #include "volume/volume.h"
@@ -13,7 +14,7 @@ static const struct program program = {
         .before_drop = volume_exec_helpers_begin,
 };
 
-int main(int argc, char **argv)
+int attach_main(int argc, char **argv)
 {
         return volume_verb_main(&program, VERB_ATTACH, volume_attach, argc, argv);
 }

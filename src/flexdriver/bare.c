@@ -1,22 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#define BARE 1 /* what else would this file be for */
 #include "flexdriver/bare.h"
 
 #include <string.h>
 
-#ifdef BARE
-
 #if defined(__x86_64__)
-/* The kernel puts argc, argv, NULL, the environment, NULL on the stack, and calls no function (System V ABI, AMD64, 3.4.1).
- */
-__asm__(".globl _start\n"
-        ".type _start, @function\n"
-        "_start:\n"
-        "        xor %ebp, %ebp\n"
-        "        mov %rsp, %rdi\n"
-        "        and $-16, %rsp\n"
-        "        call bare_start\n"
-        "        hlt\n");
-
 long bare_call(long number, long a, long b, long c, long d, long e)
 {
         register long r10 __asm__("r10") = d;
@@ -30,15 +18,6 @@ long bare_call(long number, long a, long b, long c, long d, long e)
         return result;
 }
 #else
-__asm__(".globl _start\n"
-        ".type _start, %function\n"
-        "_start:\n"
-        "        mov x29, #0\n"
-        "        mov x0, sp\n"
-        "        and sp, x0, #-16\n"
-        "        bl bare_start\n"
-        "        brk #0\n");
-
 long bare_call(long number, long a, long b, long c, long d, long e)
 {
         register long x8 __asm__("x8") = number;
@@ -52,17 +31,6 @@ long bare_call(long number, long a, long b, long c, long d, long e)
         return x0;
 }
 #endif
-
-#include <asm/unistd.h>
-
-void bare_start(long *stack);
-void bare_start(long *stack)
-{
-        char **argv = (char **)(stack + 1);
-        int status = bare_main((int)stack[0], argv, argv + stack[0] + 1);
-
-        (void)bare_call(__NR_exit_group, status, 0, 0, 0, 0);
-}
 
 /* The functions of <string.h> that volume/verbs.c and the compiler use. */
 
@@ -128,31 +96,3 @@ void *memset(void *bytes, int byte, size_t size)
                 ((char *)bytes)[i] = (char)byte;
         return bytes;
 }
-
-#else
-
-#include <errno.h>
-#include <unistd.h>
-
-#ifdef SANITIZE
-/* As in process/program.c: the leak checker does what the filter forbids. */
-const char *__asan_default_options(void);
-const char *__asan_default_options(void)
-{
-        return "detect_leaks=0";
-}
-#endif
-
-long bare_call(long number, long a, long b, long c, long d, long e)
-{
-        long result = syscall(number, a, b, c, d, e);
-
-        return result < 0 ? -errno : result;
-}
-
-int main(int argc, char **argv)
-{
-        return bare_main(argc, argv, environ);
-}
-
-#endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* detach NAME NODE - detach a volume from its node. */
 #include "privileges/detach.h"
+#include "flexdriver/flexdriver.h"
 #include "volume/exec_helpers.h"
 #include "volume/reply.h"
 #include "volume/volume.h"
@@ -12,7 +13,7 @@ static const struct program program = {
         .before_drop = volume_exec_helpers_begin,
 };
 
-int main(int argc, char **argv)
+int detach_main(int argc, char **argv)
 {
         return volume_verb_main(&program, VERB_DETACH, volume_detach, argc, argv);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* expandvolume JSON DIR NEW_SIZE OLD_SIZE - grow a volume's device. */
 #include "privileges/expandvolume.h"
+#include "flexdriver/flexdriver.h"
 #include "volume/exec_helpers.h"
 #include "volume/reply.h"
 #include "volume/volume.h"
@@ -13,7 +14,7 @@ static const struct program program = {
         .before_drop = volume_exec_helpers_begin,
 };
 
-int main(int argc, char **argv)
+int expandvolume_main(int argc, char **argv)
 {
         return volume_verb_main(&program, VERB_EXPANDVOLUME, volume_expand, argc, argv);
 }

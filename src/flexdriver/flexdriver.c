@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * flexdriver VERB ARGS... - what kubelet runs: init is answered here, every other verb is a program of its own.
- *
- * Privileges: it keeps all for the verb's program, which drops them first. What is answered here drops them first, too,
- * with init's filter.
- */
+/* What the driver answers before a C library starts. */
+#include "flexdriver/flexdriver.h"
+
 #include <asm/unistd.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <linux/capability.h>
 #include <linux/seccomp.h>
 #include <string.h>
@@ -35,7 +30,7 @@ static const char help[] =
                 VERB_LINE) "\n"
                            "Example: flexdriver attach '{\"kubernetes.io/pvOrVolumeName\": \"data\",\n"
                            "                              \"type\": \"loop\", \"size\": \"1Gi\"}' $(hostname)\n"
-                           "verbs/VERB --help, beside the driver's program, lists the options in JSON.\n"
+                           "flexdriver VERB --help lists the options in JSON.\n"
                            "Exit status: 0 done or failed, as \"status\" says; 1 not supported. Needs root.\n";
 
 static int say(const char *line, int status)
@@ -55,13 +50,6 @@ static int say(const char *line, int status)
         return status;
 }
 
-static int say_failure(void)
-{
-        return say("{\"status\":\"Failure\",\"message\":\"the verb's program cannot be run: it belongs into verbs/ "
-                   "beside the driver\"}\n",
-                   0);
-}
-
 /* As privileges_drop() does; a caller that is not root has none to drop. */
 static void drop_privileges(void)
 {
@@ -75,53 +63,36 @@ static void drop_privileges(void)
         (void)bare_call(__NR_seccomp, SECCOMP_SET_MODE_FILTER, 0, (long)&program, 0, 0);
 }
 
-static size_t append(char *text, size_t length, size_t size, const char *more)
+/* The verb that the program was run as; a driver, whose directory is VENDOR~DRIVER, may have the name of one. */
+static enum verb verb_of_name(const char *argv0)
 {
-        size_t part = strlen(more);
+        const char *slash = strrchr(argv0, '/');
+        const char *directory = slash;
 
-        if (length + part >= size)
-                return size; /* too long: the caller checks */
-        (void)memcpy(text + length, more, part + 1);
-        return length + part;
+        if (slash == NULL)
+                return volume_verb_find(argv0);
+        while (directory > argv0 && directory[-1] != '/')
+                directory--;
+        return memchr(directory, '~', (size_t)(slash - directory)) == NULL ? volume_verb_find(slash + 1) : VERBS;
 }
 
-/* Become the program of a verb: verbs/VERB beside our own, with the driver's name in its argv[0]. */
-static int dispatch(const char *driver, enum verb verb, char **argv, char **environment)
+enum verb flexdriver_verb(int argc, char **argv, int *ret_words)
 {
-        char path[PATH_MAX];
-        char name[VOLUME_DRIVER_MAX + 32];
-        size_t length;
-        long n = bare_call(__NR_readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)path, sizeof path - 1, 0);
-        char *slash;
+        enum verb verb = argc > 0 ? verb_of_name(argv[0]) : VERBS;
 
-        if (n <= 0)
-                return say_failure();
-        path[n] = '\0';
-        slash = strrchr(path, '/');
-        length = slash != NULL ? (size_t)(slash - path) : sizeof path;
-        if (length < sizeof path)
-                length = append(path, length, sizeof path, "/verbs/");
-        if (length < sizeof path)
-                length = append(path, length, sizeof path, volume_verb_word(verb));
-        if (length >= sizeof path)
-                return say_failure();
-        length = append(name, 0, sizeof name, driver);
-        if (driver[0] != '\0')
-                length = append(name, length, sizeof name, "/");
-        (void)append(name, length, sizeof name, volume_verb_word(verb)); /* it fits */
-        argv[1] = name;
-        (void)bare_call(__NR_execve, (long)path, (long)(argv + 1), (long)environment, 0, 0);
-        return say_failure();
+        *ret_words = verb != VERBS ? 0 : 1;
+        return verb == VERBS && argc > 1 ? volume_verb_find(argv[1]) : verb;
 }
 
-int bare_main(int argc, char **argv, char **environment)
+int flexdriver_answer(int argc, char **argv)
 {
-        enum verb verb = argc > 1 ? volume_verb_find(argv[1]) : VERBS;
         char driver[VOLUME_DRIVER_MAX];
+        int words;
+        enum verb verb = flexdriver_verb(argc, argv, &words);
 
+        if (verb != VERBS && (verb != VERB_INIT || argc > words + 1))
+                return FLEXDRIVER_NO_ANSWER;
         volume_driver_name(argc > 0 ? argv[0] : "", driver);
-        if (verb != VERBS && (verb != VERB_INIT || argc > 2))
-                return dispatch(driver, verb, argv, environment);
         drop_privileges();
         if (verb == VERB_INIT)
                 return say(volume_driver_init(driver), 0);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* getvolumename JSON - print the name of a volume. */
 #include "privileges/getvolumename.h"
+#include "flexdriver/flexdriver.h"
 #include "process/program.h"
 #include "volume/call.h"
 #include "volume/reply.h"
@@ -12,7 +13,7 @@ static const struct program program = {
         .takes_names = true,
 };
 
-int main(int argc, char **argv)
+int getvolumename_main(int argc, char **argv)
 {
         static struct volume_request request;
         static struct volume_call call;

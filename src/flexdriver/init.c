@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* init - print what this driver can do, with every capability. */
 #include "privileges/init.h"
+#include "flexdriver/flexdriver.h"
 #include "process/program.h"
 #include "volume/reply.h"
 
@@ -9,7 +10,7 @@ static const struct program program = {
         .privileges = &PRIVILEGES,
 };
 
-int main(int argc, char **argv)
+int init_main(int argc, char **argv)
 {
         static struct volume_request request = { .verb = VERB_INIT };
         static struct error error;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* isattached JSON NODE - whether a volume is attached, by the kernel and not by its record. */
 #include "privileges/isattached.h"
+#include "flexdriver/flexdriver.h"
 #include "volume/reply.h"
 #include "volume/volume.h"
 
@@ -10,7 +11,7 @@ static const struct program program = {
         .takes_names = true,
 };
 
-int main(int argc, char **argv)
+int isattached_main(int argc, char **argv)
 {
         return volume_verb_main(&program, VERB_ISATTACHED, volume_is_attached, argc, argv);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mountdevice DIR DEVICE JSON - stage a volume: mount it once for this node. */
 #include "privileges/mountdevice.h"
+#include "flexdriver/flexdriver.h"
 #include "volume/exec_helpers.h"
 #include "volume/reply.h"
 #include "volume/volume.h"
@@ -14,7 +15,7 @@ static const struct program program = {
         .before_drop = volume_exec_helpers_begin,
 };
 
-int main(int argc, char **argv)
+int mountdevice_main(int argc, char **argv)
 {
         return volume_verb_main(&program, VERB_MOUNTDEVICE, volume_stage, argc, argv);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* unmount DIR - unmount a volume from a pod. */
 #include "privileges/unmount.h"
+#include "flexdriver/flexdriver.h"
 #include "volume/exec_helpers.h"
 #include "volume/reply.h"
 #include "volume/volume.h"
@@ -12,7 +13,7 @@ static const struct program program = {
         .before_drop = volume_exec_helpers_begin,
 };
 
-int main(int argc, char **argv)
+int unmount_main(int argc, char **argv)
 {
         return volume_verb_main(&program, VERB_UNMOUNT, volume_unpublish, argc, argv);
 }

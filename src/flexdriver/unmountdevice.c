@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* unmountdevice DIR - unmount a volume from this node. */
 #include "privileges/unmountdevice.h"
+#include "flexdriver/flexdriver.h"
 #include "volume/reply.h"
 #include "volume/volume.h"
 
@@ -10,7 +11,7 @@ static const struct program program = {
         .takes_names = true,
 };
 
-int main(int argc, char **argv)
+int unmountdevice_main(int argc, char **argv)
 {
         return volume_verb_main(&program, VERB_UNMOUNTDEVICE, volume_unstage, argc, argv);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* waitforattach DEVICE JSON - wait for the volume's device, on its node. */
 #include "privileges/waitforattach.h"
+#include "flexdriver/flexdriver.h"
 #include "volume/exec_helpers.h"
 #include "volume/reply.h"
 #include "volume/volume.h"
@@ -13,7 +14,7 @@ static const struct program program = {
         .before_drop = volume_exec_helpers_begin,
 };
 
-int main(int argc, char **argv)
+int waitforattach_main(int argc, char **argv)
 {
         return volume_verb_main(&program, VERB_WAITFORATTACH, volume_wait_for_attach, argc, argv);
 }

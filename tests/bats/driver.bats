@@ -144,11 +144,33 @@ teardown() {
         is "$json" '{"status":"Success","volumeName":"data"}'$'\n'
 }
 
-@test "a driver without its verbs directory fails, as kubelet can read it" {
-        mv "${DRIVER%/*}/verbs" "${DRIVER%/*}/elsewhere"
-        call mount "$(pod_dir data)" "$(loop_spec data)"
-        assert_field .status Failure
-        [[ ! -e $(pod_dir data) ]]
+@test "verbs are names of the driver's program, which needs none of them" {
+        local verb
+        for verb in "${VERBS[@]}"; do
+                cmp "$FLEXGRAFT_BIN/flexdriver" "$FLEXGRAFT_BIN/verbs/$verb"
+        done
+        rm -r "${DRIVER%/*}/verbs"
+        call getvolumename "$(loop_spec data)"
+        assert_reply '{"status": "Success", "volumeName": "data"}'
+}
+
+@test "a driver that has the name of a verb is a driver" {
+        install_driver example.org~mount
+        call getvolumename "$(loop_spec data)"
+        assert_reply '{"status": "Success", "volumeName": "data"}'
+        call nonsense
+        assert_not_supported
+}
+
+@test "a verb's program may be run by any path, and init with whatever else comes with it" {
+        local path
+        for path in getvolumename ./getvolumename "$BATS_TEST_TMPDIR/getvolumename"; do
+                cp -l "$FLEXGRAFT_BIN/verbs/getvolumename" "$BATS_TEST_TMPDIR/getvolumename" 2>/dev/null ||
+                        cp -f "$FLEXGRAFT_BIN/verbs/getvolumename" "$BATS_TEST_TMPDIR/getvolumename"
+                is "$(cd "$BATS_TEST_TMPDIR" && PATH=$BATS_TEST_TMPDIR:$PATH && "$path" "$(loop_spec data)")" '{"status":"Success","volumeName":"data"}'
+        done
+        call init again
+        assert_field .status Success
 }
 
 # ---- the lifecycle, word by word

@@ -507,7 +507,7 @@ END
         local program name output
         local -A besides=(
                 [csi-driver]='it reads its options first, which say where its socket is'
-                [flexdriver]='it runs the programs of the verbs'
+                [flexdriver]='what it says without a verb is no secret'
                 [flexgraft]='it runs the programs of the commands'
                 [getvolumename]='it only reads its request'
                 [host-check]='it shows what it can without root'
