@@ -63,17 +63,25 @@ static void drop_privileges(void)
         (void)bare_call(__NR_seccomp, SECCOMP_SET_MODE_FILTER, 0, (long)&program, 0, 0);
 }
 
-/* The verb that the program was run as; a driver, whose directory is VENDOR~DRIVER, may have the name of one. */
+/*
+ * The verb that the program was run as: verbs/VERB, or VENDOR~DRIVER/VERB, as an earlier flexdriver runs it that an
+ * upgrade has not replaced yet. VENDOR~DRIVER/DRIVER is the driver, also where that is the name of a verb.
+ */
 static enum verb verb_of_name(const char *argv0)
 {
         const char *slash = strrchr(argv0, '/');
         const char *directory = slash;
+        const char *tilde;
 
         if (slash == NULL)
                 return volume_verb_find(argv0);
         while (directory > argv0 && directory[-1] != '/')
                 directory--;
-        return memchr(directory, '~', (size_t)(slash - directory)) == NULL ? volume_verb_find(slash + 1) : VERBS;
+        tilde = memchr(directory, '~', (size_t)(slash - directory));
+        if (tilde != NULL && strlen(slash + 1) == (size_t)(slash - tilde - 1) &&
+            strncmp(slash + 1, tilde + 1, (size_t)(slash - tilde - 1)) == 0)
+                return VERBS;
+        return volume_verb_find(slash + 1);
 }
 
 enum verb flexdriver_verb(int argc, char **argv, int *ret_words)

@@ -154,6 +154,11 @@ teardown() {
         assert_reply '{"status": "Success", "volumeName": "data"}'
 }
 
+@test "a verb's program is run by an earlier driver, too, which an upgrade has not replaced yet" {
+        is "$(exec -a flexgraft~loop/getvolumename "$FLEXGRAFT_BIN/verbs/getvolumename" "$(loop_spec data)")" '{"status":"Success","volumeName":"data"}'
+        is "$(exec -a flexgraft~tmpfs/init "$FLEXGRAFT_BIN/verbs/init" | jq .capabilities.attach)" false
+}
+
 @test "a driver that has the name of a verb is a driver" {
         install_driver example.org~mount
         call getvolumename "$(loop_spec data)"
