@@ -81,6 +81,20 @@ int mount_see_short_id(int fd, uint64_t *ret_short_id)
         return 0;
 }
 
+int mount_identity_is_in(const struct mount_identity *identity, uint64_t mnt_ns_id)
+{
+        const struct mnt_id_request request = { .size = sizeof request,
+                                                .mnt_id = identity->id,
+                                                .mnt_ns_id = mnt_ns_id };
+        uint64_t answer[64]; /* a struct statmount, of which nothing was asked but whether there is one */
+
+        if (!identity->unique)
+                return -ENOSYS;
+        if (sys_statmount(&request, answer, sizeof answer) == 0)
+                return 1;
+        return errno == ENOENT ? 0 : -errno;
+}
+
 bool mount_identity_same(const struct mount_identity *one, const struct mount_identity *other)
 {
         if (one->unique != other->unique || one->id != other->id)

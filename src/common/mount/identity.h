@@ -46,6 +46,14 @@ int mount_see_short_id(int fd, uint64_t *ret_short_id);
 /* mount_seen_is() - whether what was seen is the root of this very mount. */
 bool mount_seen_is(const struct mount_seen *seen, const struct mount_identity *identity);
 
+/*
+ * mount_identity_is_in() - whether a mount namespace holds the mount, wherever: what lies below another mount, or below a
+ * directory that is covered, is still there. mnt_ns_id: 0 is the caller's own.
+ *
+ * Returns: 1 or 0, or negative errno: -ENOSYS before Linux 6.8, or where the identity is not unique.
+ */
+int mount_identity_is_in(const struct mount_identity *identity, uint64_t mnt_ns_id);
+
 bool mount_identity_same(const struct mount_identity *one, const struct mount_identity *other);
 
 #endif

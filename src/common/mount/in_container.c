@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
-#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -58,21 +57,6 @@ const char *placement_word(enum placement placement)
         return words[placement];
 }
 
-/* Whether the container's mount namespace holds the mount, wherever: 1, 0, or negative errno. */
-static int ask_statmount(const struct container *container, const struct mount_identity *identity)
-{
-        struct mnt_id_request request = { .size = sizeof request,
-                                          .mnt_id = identity->id,
-                                          .mnt_ns_id = container->mnt_ns.id };
-        uint64_t answer[64]; /* a struct statmount, of which nothing was asked but whether there is one */
-
-        if (!identity->unique || container->mnt_ns.id == 0)
-                return -ENOSYS;
-        if (sys_statmount(&request, answer, sizeof answer) == 0)
-                return 1;
-        return errno == ENOENT ? 0 : -errno;
-}
-
 /*
  * Whether what a process's mountinfo lists is all of its mount namespace: it leaves out what its root does not reach.
  */
@@ -89,9 +73,7 @@ static int look_in_table(const struct container *container, const struct mount_i
         int r = mountinfo_open(&table, container->proc_fd);
 
         while (r == 0 && mountinfo_next(&table))
-                /* ids are used again, so the device must be the same, too, where it says anything */
-                if (table.id == identity->short_id &&
-                    (major(identity->device) == 0 || major(table.device) == 0 || table.device == identity->device))
+                if (mountinfo_is(&table, identity))
                         return 1;
         return r;
 }
@@ -113,7 +95,7 @@ static int ask_mount_table(const struct container *container, const struct mount
 int in_container_has(const struct container *container, const struct mount_identity *identity, bool *ret_has,
                      struct error *error)
 {
-        int there = ask_statmount(container, identity);
+        int there = container->mnt_ns.id != 0 ? mount_identity_is_in(identity, container->mnt_ns.id) : -ENOSYS;
 
         if (there < 0)
                 there = ask_mount_table(container, identity);

@@ -62,6 +62,20 @@ int on_node_place_file(int mount_fd, const char *path, struct error *error)
         return 0;
 }
 
+int on_node_has(const struct mount_identity *identity)
+{
+        cleanup_mount_table struct mountinfo table = {};
+        int r = mount_identity_is_in(identity, /* mnt_ns_id= */ 0);
+
+        if (r != -ENOSYS)
+                return r;
+        r = mountinfo_open_own(&table);
+        while (r == 0 && mountinfo_next(&table))
+                if (mountinfo_is(&table, identity))
+                        return 1;
+        return r;
+}
+
 struct removal {
         const char *dir;
         int64_t deadline_ms; /* of trying the careful way */

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
+#include "mount/identity.h"
 
 /*
  * on_node_place() - put it there; in one step, so that the directory is never seen half mounted.
@@ -25,6 +26,12 @@ int on_node_place_at(int mount_fd, int dir_fd, const char *dir, struct error *er
  * none. Errors: ELOOP it is a link; EEXIST it is no empty file.
  */
 int on_node_place_file(int mount_fd, const char *path, struct error *error);
+
+/*
+ * on_node_has() - whether the mount namespace that we are in has the mount, also where its directory does not show it:
+ * below another mount, or below a directory that is covered. Of this boot. Returns 1 or 0, or negative errno.
+ */
+int on_node_has(const struct mount_identity *identity);
 
 /*
  * on_node_remove() - take off all that is mounted on a directory, and below it.

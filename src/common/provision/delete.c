@@ -8,9 +8,11 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "mount/identity.h"
+#include "mount/on_node.h"
 #include "pool/pool_kind.h"
 #include "pool/record.h"
 #include "process/log.h"
+#include "process/proc.h"
 #include "provision/cdi.h"
 #include "provision/disk_uses.h"
 #include "provision/reply_object.h"
@@ -20,6 +22,13 @@
 
 #define BUSY_TRIES 20 /* a tenth of a second each */
 #define BUSY_WAIT_MS 100
+
+static bool is_of_this_boot(const struct volume_record *volume)
+{
+        char boot_id[PROC_BOOT_ID_SIZE];
+
+        return proc_boot_id(boot_id) == 0 && strcmp(volume->boot_id, boot_id) == 0;
+}
 
 /*
  * The index has the pods and the containers of this node that have a directory on a share, by the volume's name; what
@@ -41,7 +50,8 @@ static int check_unpublished(const struct provision_call *call, const char *name
                 const struct mount_dir *place = &volume.published[i];
                 struct mount_seen seen;
 
-                if (mount_see(AT_FDCWD, place->dir, &seen) == 0 && mount_seen_is(&seen, &place->identity))
+                if ((mount_see(AT_FDCWD, place->dir, &seen) == 0 && mount_seen_is(&seen, &place->identity)) ||
+                    (is_of_this_boot(&volume) && on_node_has(&place->identity) != 0))
                         return fail_because(error, EBUSY, "look for users", name, "it is mounted on %.1000s",
                                             place->dir);
         }
@@ -138,6 +148,27 @@ static int keep_namespace(const struct provision_call *call, const struct provis
                        : call->kind->keep_namespace(&call->config, &call->pool, record->id, record->namespace, error);
 }
 
+/* What a restore that was killed has left beside the volume; the volume's own content is not touched. */
+static int end_restore(const struct provision_call *call, const struct provision_record *record, struct error *error)
+{
+        return record->restoring[0] == '\0' || call->kind->unrestore == NULL
+                       ? 0
+                       : call->kind->unrestore(&call->config, &call->pool, record->id, error);
+}
+
+/* Kept as it is, half of it would be taken for the whole. */
+static int check_keepable(const struct provision_record *record, struct error *error)
+{
+        return record->lifecycle == PROVISION_DELETING || !pool_kind_is_torn(record) ||
+                               strcmp(record->reclaim_policy, "delete") == 0
+                       ? 0
+                       : fail_because(
+                                 error, EBUSY, "delete volume", record->name,
+                                 "restoring \"%.200s\" to it was interrupted, and it is to be kept: repeat that, or "
+                                 "run volume-reconcile, first",
+                                 record->restoring);
+}
+
 /*
  * With the locks of name and pool; the pool's is released while the volume is overwritten, which may take hours.
  * ret_changed: its content is not what it was.
@@ -145,8 +176,10 @@ static int keep_namespace(const struct provision_call *call, const struct provis
 static int give_back(struct provision_call *call, const struct provision_record *record, bool erase, bool begun,
                      bool *ret_changed, struct error *error)
 {
-        int r;
+        int r = end_restore(call, record, error);
 
+        if (r < 0)
+                return r;
         if (strcmp(record->reclaim_policy, "retain") == 0)
                 return keep_released(call, record, error);
         if (strcmp(record->reclaim_policy, "recycle") == 0) {
@@ -162,9 +195,6 @@ static int give_back(struct provision_call *call, const struct provision_record 
                 if ((r = provision_call_lock_pool(call, error)) < 0 || (r = find_unused(call, record, error)) <= 0)
                         return r;
         }
-        if (record->restoring[0] != '\0' && call->kind->unrestore != NULL &&
-            (r = call->kind->unrestore(&call->config, &call->pool, record->id, error)) < 0)
-                return r;
         return call->kind->remove(&call->config, &call->pool, record->id, error);
 }
 
@@ -188,6 +218,8 @@ int delete_finish(struct provision_call *call, struct provision_record *record, 
                 asked = "delete"; /* a volume that was never finished is not kept */
         if (asked != NULL)
                 (void)text_copy(record->reclaim_policy, sizeof record->reclaim_policy, asked);
+        if ((r = check_keepable(record, error)) < 0)
+                return r;
         if (strcmp(record->reclaim_policy, "retain") == 0 && (r = keep_namespace(call, record, error)) < 0)
                 return r; /* before anything is changed */
         record->lifecycle = PROVISION_DELETING;

@@ -142,14 +142,19 @@ static void remove_volume(struct reconcile_round *round, struct volume_call *cal
                 drop(round, call);
 }
 
+/* In the record, too. */
 static bool forget_lost(struct reconcile_round *round, struct volume_call *call, const char *dir)
 {
         char copy[PATH_MAX];
+        struct error error = {};
 
         (void)text_copy(copy, sizeof copy, dir); /* as above */
         if (forget(round, call, dir) < 0)
                 return false;
-        reconcile_did(round->reconcile, "forgot a directory that is not mounted", copy);
+        if (!round->reconcile->dry_run && volume_call_save(call, FILE_ORDERED, &error) < 0)
+                reconcile_problem(round->reconcile, call->record.name, &error);
+        else
+                reconcile_did(round->reconcile, "forgot a directory that is not mounted", copy);
         return true;
 }
 
@@ -169,8 +174,9 @@ static bool forget_gone(struct reconcile_round *round, struct volume_call *call)
                 r = mount_dir_look(call, record->published[i].dir, &ignored, &error);
                 call->request->block = false;
 
-                /* on failure it may still be mounted */
-                if (r == MOUNT_DIR_OURS || r < 0 || !forget_lost(round, call, record->published[i].dir))
+                /* on failure it may still be mounted; covered, it is */
+                if (r == MOUNT_DIR_OURS || r < 0 || mount_dir_has(call, &record->published[i]) ||
+                    !forget_lost(round, call, record->published[i].dir))
                         i++;
                 else
                         changed = true;
@@ -178,7 +184,8 @@ static bool forget_gone(struct reconcile_round *round, struct volume_call *call)
         if (record->staged.dir != NULL) {
                 int r = mount_dir_look(call, record->staged.dir, &ignored, &error);
 
-                if (r >= 0 && r != MOUNT_DIR_OURS && forget_lost(round, call, record->staged.dir))
+                if (r >= 0 && r != MOUNT_DIR_OURS && !mount_dir_has(call, &record->staged) &&
+                    forget_lost(round, call, record->staged.dir))
                         changed = true;
         }
         return changed;
@@ -241,7 +248,7 @@ static void reconcile_volume(struct reconcile_round *round, struct volume_call *
         if (call->kind->has_device ? attached == 0 || (begun && record->staged.dir == NULL)
                                    : record->published_count == 0)
                 remove_volume(round, call);
-        else if ((changed || begun) && !round->reconcile->dry_run && volume_call_save(call, FILE_ORDERED, &error) < 0)
+        else if (begun && !round->reconcile->dry_run && volume_call_save(call, FILE_ORDERED, &error) < 0)
                 reconcile_problem(round->reconcile, record->name, &error);
 }
 

@@ -12,6 +12,7 @@
 #include "block/loop_guard.h"
 #include "mount/identity.h"
 #include "mount/in_container.h"
+#include "mount/on_node.h"
 #include "process/proc.h"
 
 struct list {
@@ -120,6 +121,8 @@ static bool is_mounted(struct list *list, const struct volume_record *record, co
                 return true;
         if (r < 0 && r != -ENOENT && r != -ENOTDIR)
                 return true; /* it cannot be asked */
+        if (strcmp(record->boot_id, list->boot_id) == 0 && on_node_has(&place->identity) != 0)
+                return true; /* below another mount; or that cannot be asked */
         if (place->pod_device != 0 && loop_guard_exists(place->pod_device))
                 return true; /* a process may have it open */
         use->pending = is_pending(list, USE_HOLDER_VOLUME, use->file);

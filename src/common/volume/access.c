@@ -2,13 +2,12 @@
 #include "volume/provisioned.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 
 #include "base/text.h"
-#include "mount/identity.h"
 #include "state/access.h"
 #include "state/use_index.h"
+#include "volume/mount_dir.h"
 #include "volume/used.h"
 
 int volume_access_apply(struct volume_call *call, struct error *error)
@@ -36,14 +35,10 @@ int volume_access_apply(struct volume_call *call, struct error *error)
 /* A volume of which the index has no key, as one of a server: its own record has its pods. */
 static int check_record(const struct volume_call *call, struct error *error)
 {
-        struct mount_seen seen;
-
         for (size_t i = 0; i < call->record.published_count; i++) {
-                const struct mount_dir *place = &call->record.published[i];
-                const char *dir = place->dir;
+                const char *dir = call->record.published[i].dir;
 
-                if (strcmp(dir, call->request->dir) != 0 && mount_see(AT_FDCWD, dir, &seen) == 0 &&
-                    mount_seen_is(&seen, &place->identity))
+                if (strcmp(dir, call->request->dir) != 0 && mount_dir_has(call, &call->record.published[i]))
                         return fail_because(error, EBUSY, "check access mode", call->request->dir,
                                             "the volume is for one pod (%s), and is mounted on %s",
                                             call->record.access_mode, dir);

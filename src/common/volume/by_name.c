@@ -294,11 +294,8 @@ static bool is_own(const struct volume_call *call, const char *dir)
 
 static bool is_published(const struct volume_call *call)
 {
-        struct error ignored;
-        unsigned missing;
-
         for (size_t i = 0; i < call->record.published_count; i++)
-                if (mount_dir_look(call, call->record.published[i].dir, &missing, &ignored) == MOUNT_DIR_OURS ||
+                if (mount_dir_has(call, &call->record.published[i]) ||
                     pod_device_is(call, call->record.published[i].pod_device)) /* a process may have it open */
                         return true;
         return false;

@@ -87,6 +87,15 @@ int mount_dir_look(const struct volume_call *call, const char *dir, unsigned *re
         return is_of_device(call, dir, &seen) ? MOUNT_DIR_OURS : MOUNT_DIR_TAKEN;
 }
 
+bool mount_dir_has(const struct volume_call *call, const struct mount_dir *place)
+{
+        struct error ignored;
+        unsigned missing;
+
+        return mount_dir_look(call, place->dir, &missing, &ignored) == MOUNT_DIR_OURS ||
+               (strcmp(call->record.boot_id, call->boot_id) == 0 && on_node_has(&place->identity) > 0);
+}
+
 bool mount_dir_is_staged(const struct volume_call *call)
 {
         struct error ignored;
@@ -253,8 +262,9 @@ static void take_back(struct volume_call *call, const struct mount_dir_new *new,
         mount_dir_unmake(dir, new->made);
         if (new->device != NULL)
                 pod_device_release(new->device); /* what is open cannot be taken away */
-        if (pod_device_give_back(call, volume_record_mount_dir(&call->record, dir), &ignored) < 0)
-                return; /* the record names it, for a later call */
+        if (pod_device_give_back(call, volume_record_mount_dir(&call->record, dir), &ignored) < 0 ||
+            (call->kind->has_made != NULL && call->kind->has_made(call->config.state_dir, dir)))
+                return; /* the record names it, for a later call: unmount deletes what was made for the directory */
         volume_record_forget(&call->record, dir);
         if (call->recorded)
                 (void)mount_dir_save(call, &ignored);

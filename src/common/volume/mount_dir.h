@@ -20,6 +20,12 @@ enum mount_dir_state {
 int mount_dir_look(const struct volume_call *call, const char *dir, unsigned *ret_made, struct error *error);
 
 /*
+ * mount_dir_has() - whether the volume is mounted on a directory of its record, if only below another mount: then the
+ * directory does not show it, and who uses it goes on to.
+ */
+bool mount_dir_has(const struct volume_call *call, const struct mount_dir *place);
+
+/*
  * mount_dir_is_staged() - whether the volume is mounted where the record says it is staged. For
  * kubelet volumes of one name are one, whatever their options say: a mounted volume keeps its device.
  */

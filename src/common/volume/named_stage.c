@@ -161,13 +161,10 @@ int named_stage_unmount(const struct volume_call *call, const char *dir, struct 
 /* Where mount(8) has it mounted, which keeps its superblock in use. */
 static int check_not_on_node(const struct volume_call *call, const char *operation, struct error *error)
 {
-        struct error ignored;
-        unsigned missing;
-
         for (size_t i = 0; i < call->record.published_count; i++) {
                 const char *dir = call->record.published[i].dir;
 
-                if (mount_dir_look(call, dir, &missing, &ignored) == MOUNT_DIR_OURS)
+                if (mount_dir_has(call, &call->record.published[i]))
                         return fail_because(error, EBUSY, operation, call->request->name,
                                             "this node has it mounted on %s; unmount it there first", dir);
         }
