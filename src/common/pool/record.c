@@ -45,6 +45,8 @@ static const struct record_field fields[] = {
         OPTIONAL(BOOLEAN, "formatted", formatted, "whether it has had a filesystem: then it is never formatted again"),
         OPTIONAL(BOOLEAN, "hasKataImage", has_kata_image,
                  "whether its filesystem has had an image for virtual machines"),
+        OPTIONAL(BOOLEAN, "filesystemGrows", grows,
+                 "whether its filesystem may be smaller than it: then that grows when it is mounted"),
         OPTIONAL(TEXT, "target", target,
                  "where a container gets it that asks for it as a device; empty: /volumes/NAME"),
         OPTIONAL(TEXT, "snapshotOf", snapshot_of, "volume that it is a snapshot of; empty: it is none"),

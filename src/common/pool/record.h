@@ -49,6 +49,7 @@ struct provision_record {
         bool adopted;         /* it was there before */
         bool keeps_content;   /* it is not erased when it is deleted */
         bool formatted;       /* it has had a filesystem: that it is blank means that its content is lost */
+        bool grows;           /* its content is that of a smaller one: its filesystem grows when it is mounted */
         bool has_kata_image;  /* its filesystem has had an image for virtual machines, likewise */
         char snapshot_of[PROVISION_NAME_MAX]; /* it is a snapshot of that volume, and is never attached; "" */
         char copy_of[PROVISION_NAME_MAX];     /* it was made as a copy of that; "" */

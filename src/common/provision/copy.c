@@ -171,8 +171,10 @@ static int make_copy(struct provision_call *call, const struct provision_record 
         if (r < 0)
                 return r;
         shares = r > 0;
-        if ((r = create_claim(call, size_bytes, record, error)) < 0 ||
-            (r = provision_record_write(&call->state, record, FILE_DURABLE, error)) < 0)
+        if ((r = create_claim(call, size_bytes, record, error)) < 0)
+                return r;
+        record->grows = source->grows || record->size_bytes > source->size_bytes;
+        if ((r = provision_record_write(&call->state, record, FILE_DURABLE, error)) < 0)
                 return r;
         if (shares && call->kind->share != NULL)
                 r = call->kind->share(&call->config, &call->pool, source->id, record, error);

@@ -39,12 +39,15 @@ int restore_put_back(struct provision_call *call, struct provision_record *volum
         bool torn = volume->restoring[0] != '\0'; /* by a call that was killed */
         const bool was_formatted = volume->formatted;
         const bool had_kata_image = volume->has_kata_image;
+        const bool grew = volume->grows;
+        const bool grows = snapshot->grows || snapshot->size_bytes < volume->size_bytes;
         int r;
 
         (void)text_copy(volume->restoring, sizeof volume->restoring, snapshot->name); /* as long */
         /* killed, it has the content of either */
         volume->formatted = was_formatted && snapshot->formatted;
         volume->has_kata_image = had_kata_image && snapshot->has_kata_image;
+        volume->grows = grew || grows;
         if ((r = provision_record_write(&call->state, volume, FILE_DURABLE, error)) < 0)
                 return r;
         r = call->kind->restore(&call->config, &call->pool, volume->id, snapshot->id, shares, &torn, error);
@@ -56,12 +59,14 @@ int restore_put_back(struct provision_call *call, struct provision_record *volum
         if (r < 0) {
                 volume->formatted = was_formatted;
                 volume->has_kata_image = had_kata_image;
+                volume->grows = grew;
                 (void)provision_record_write(&call->state, volume, FILE_DURABLE, &ignored);
                 return r;
         }
         (void)text_copy(volume->identity, sizeof volume->identity, item.identity); /* it may be another disk now */
         volume->formatted = snapshot->formatted;
         volume->has_kata_image = snapshot->has_kata_image;
+        volume->grows = grows;
         if (volume->size_bytes < snapshot->size_bytes)
                 volume->size_bytes = snapshot->size_bytes;
         if ((r = provision_record_write(&call->state, volume, FILE_DURABLE, error)) < 0)

@@ -54,13 +54,9 @@ static int check_restored(const struct provision_record *record, struct error *e
                                       record->restoring);
 }
 
-/* That it may be used: it is no snapshot, and whole. */
-static int check_usable(const struct provision_record *record, struct error *error)
+/* Not in the middle of being made, deleted or restored: who has it then loses it with the end of that. */
+static int check_whole(const struct provision_record *record, struct error *error)
 {
-        int r = check_no_snapshot(record, error);
-
-        if (r < 0)
-                return r;
         if (record->lifecycle == PROVISION_CREATING && record->driver[0] == '\0')
                 return fail_because(error, EBUSY, "find volume", record->name,
                                     "the volume is half made; run the same volume-create again to finish it");
@@ -68,6 +64,14 @@ static int check_usable(const struct provision_record *record, struct error *err
                 return fail_because(error, EBUSY, "find volume", record->name,
                                     "the volume is half deleted; run volume-delete again to finish it");
         return check_restored(record, error);
+}
+
+/* That it may be used: it is no snapshot, and whole. */
+static int check_usable(const struct provision_record *record, struct error *error)
+{
+        int r = check_no_snapshot(record, error);
+
+        return r < 0 ? r : check_whole(record, error);
 }
 
 int provisioned_find(const struct volume_call *call, const struct volume_kind *kind,
@@ -270,9 +274,8 @@ static int check_disk(const struct provision_record *record, const char *stem, v
         (void)stem;
         if (record == NULL || !is_on_disk(record, disk))
                 return 0;
-        if ((r = check_named(disk->call, record, error)) < 0 || (r = check_no_snapshot(record, error)) < 0)
-                return r;
-        return check_restored(record, error);
+        r = check_named(disk->call, record, error);
+        return r < 0 ? r : check_usable(record, error);
 }
 
 int provisioned_check_disk(const struct volume_call *call, const struct pool *pool, const char *group, const char *id,
@@ -286,9 +289,13 @@ int provisioned_check_disk(const struct volume_call *call, const struct pool *po
 static int check_device(const struct provision_record *record, const char *stem, void *argument, struct error *error)
 {
         const struct disk *disk = argument;
+        int r;
 
         (void)stem;
-        return record != NULL && is_on_disk(record, disk) ? check_named(disk->call, record, error) : 0;
+        if (record == NULL || !is_on_disk(record, disk))
+                return 0;
+        r = check_named(disk->call, record, error);
+        return r < 0 ? r : check_whole(record, error);
 }
 
 int provisioned_check_device(const struct volume_call *call, const struct block_device *device, struct error *error)
@@ -404,6 +411,25 @@ int provisioned_note(const struct volume_call *call, bool has_kata_image, enum f
         record.formatted = true;
         record.has_kata_image = record.has_kata_image || has_kata_image;
         return provision_record_write(&call->provisioned, &record, durability, error);
+}
+
+bool provisioned_grows(const struct volume_call *call)
+{
+        cleanup_provision_record struct provision_record record = {};
+        struct error ignored;
+
+        return provisioned_find_own(call, &record, &ignored) == 0 && record.grows;
+}
+
+int provisioned_note_grown(const struct volume_call *call, struct error *error)
+{
+        cleanup_provision_record struct provision_record record = {};
+        int r = provisioned_find_own(call, &record, error);
+
+        if (r < 0)
+                return r == -ENOENT ? 0 : r;
+        record.grows = false;
+        return provision_record_write(&call->provisioned, &record, FILE_ORDERED, error);
 }
 
 int provisioned_apply(struct volume_call *call, struct error *error)

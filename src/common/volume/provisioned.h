@@ -49,10 +49,10 @@ int provisioned_hold(struct volume_call *call, struct error *error);
 
 /*
  * provisioned_check_disk() - that what has this id in the volume group, or where that is NULL where the pool is, whatever
- * volume it is asked for as, is neither a snapshot nor half restored; nor, where a FlexVolume driver asks for it by other
+ * volume it is asked for as, is neither a snapshot nor half made, deleted or restored; nor, where a FlexVolume driver asks for it by other
  * than its name, what CSI or the pods of a namespace have had. After provisioned_hold(). Errors: EINVAL; EBUSY; EACCES.
  *
- * provisioned_check_device() - the latter of a device of the node that is a logical volume. Errors: EACCES.
+ * provisioned_check_device() - all but the first of a device of the node that is a logical volume. Errors: EBUSY; EACCES.
  */
 int provisioned_check_disk(const struct volume_call *call, const struct pool *pool, const char *group, const char *id,
                            struct error *error);
@@ -69,6 +69,13 @@ int provisioned_check_kata(const struct volume_call *call, struct error *error);
 /* provisioned_note() - record that the volume has a filesystem, and perhaps an image for virtual machines. */
 int provisioned_note(const struct volume_call *call, bool has_kata_image, enum file_durability durability,
                      struct error *error);
+
+/*
+ * provisioned_grows() - whether the filesystem of the volume may be smaller than its device, as that of a copy which is
+ * larger than what it is of. provisioned_note_grown() - it is not any more.
+ */
+bool provisioned_grows(const struct volume_call *call);
+int provisioned_note_grown(const struct volume_call *call, struct error *error);
 
 /*
  * provisioned_is_own() - whether the record is of the disk that the call has attached, or that its options name while

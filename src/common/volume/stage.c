@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/fd.h"
+#include "block/device.h"
+#include "block/filesystem.h"
 #include "volume/choose.h"
 #include "volume/device_filesystem.h"
 #include "volume/mount_dir.h"
@@ -27,6 +29,22 @@ static int stage_device(struct volume_call *call, unsigned made, struct error *e
                                  error);
 }
 
+/* A copy that is larger than its source has a filesystem of the source's size, which also is what is mounted already. */
+static int grow(const struct volume_call *call, struct error *error)
+{
+        char type[FILESYSTEM_TYPE_SIZE];
+        struct block_device device;
+        int r;
+
+        if (call->request->read_only || !provisioned_grows(call))
+                return 0;
+        volume_call_device(call, &device);
+        if ((r = block_device_fs_type(&device, type, error)) < 0)
+                return r;
+        r = filesystem_grow(&device, type, call->request->dir, call->config.command_seconds, error);
+        return r < 0 && r != -EOPNOTSUPP ? r : provisioned_note_grown(call, error);
+}
+
 /* Only attached: mount places the device itself. */
 static int stage_block(struct volume_call *call, struct error *error)
 {
@@ -40,6 +58,9 @@ static int stage_block(struct volume_call *call, struct error *error)
         if (mount_dir_is_staged(call))
                 return fail_because(error, EBUSY, "stage", call->request->name,
                                     "the volume is mounted on %s; unmount it there first", call->record.staged.dir);
+        /* as a device it is kubelet's from here on: a container that has it, too, does not detach it when it ends */
+        if ((r = named_stage_unmake(call, error)) < 0)
+                return r;
         sighting_forget(call); /* a pod is to have it */
         return 0;
 }
@@ -62,7 +83,7 @@ int volume_stage(struct volume_call *call, struct error *error)
         return r < 0 ? r : volume_claim_csi(call, error);
 }
 
-int volume_stage_attached(struct volume_call *call, struct error *error)
+static int stage_attached(struct volume_call *call, struct error *error)
 {
         const char *dir = call->request->dir;
         unsigned made;
@@ -91,4 +112,11 @@ int volume_stage_attached(struct volume_call *call, struct error *error)
             call->record.staged.made > made)
                 made = call->record.staged.made;
         return stage_device(call, made, error);
+}
+
+int volume_stage_attached(struct volume_call *call, struct error *error)
+{
+        int r = stage_attached(call, error);
+
+        return r < 0 ? r : grow(call, error);
 }
