@@ -14,7 +14,7 @@
 #include "mount/detached.h"
 #include "mount/mountinfo.h"
 #include "mount/superblock.h"
-#include "pool/pool_nfs_share.h"
+#include "pool/pool_kind.h"
 #include "process/worker.h"
 #include "volume/by_name.h"
 #include "volume/exec_helpers.h"
@@ -35,7 +35,7 @@ int node_mount_begin(const char *name, int argc, char **argv, struct error *erro
 {
         bool apart;
 
-        pool_nfs_allow(); /* the volume may be on a share, or be made there */
+        pool_kinds_allow(); /* the volume may be on a share, or be made there */
         return volume_exec_helpers_begin_for(volume_by_name_runs(name, &apart), argc, argv, error);
 }
 
@@ -112,9 +112,7 @@ static int give_owner(const struct node_mount *mount, int mount_fd, struct error
 
 static int set_attributes(const struct node_mount *mount, int mount_fd, struct error *error)
 {
-        const struct mount_attributes attributes = { .set = mount->set,
-                                                     .clear = mount->clear,
-                                                     .propagation = (uint64_t)mount->propagation };
+        const struct mount_attributes attributes = { .set = mount->set, .clear = mount->clear };
         cleanup_close int user_ns_fd = -EBADF;
 
         if (mount->map.user_count > 0 && (user_ns_fd = idmap_open(&mount->map, error)) < 0)
@@ -141,9 +139,18 @@ static int make(const struct node_mount *mount, struct error *error)
         return fd_take(&mount_fd);
 }
 
+/* Below a shared mount it has become a shared one. */
+static int set_propagation(const struct node_mount *mount, struct error *error)
+{
+        const struct mount_attributes attributes = { .propagation = (uint64_t)mount->propagation };
+
+        return mount->propagation == 0 ? 0 : node_mounted_set(mount->target, &attributes, error);
+}
+
 static int place(const struct node_mount *mount, struct error *error)
 {
         cleanup_close int mount_fd = make(mount, error);
+        int r;
 
         if (mount_fd < 0)
                 return mount_fd;
@@ -151,8 +158,9 @@ static int place(const struct node_mount *mount, struct error *error)
         volume.request.read_only = (mount->set & MOUNT_ATTR_RDONLY) != 0;
         if (!volume.call.kind->has_device)
                 volume_call_init_record(&volume.call);
-        return mount_dir_put(&volume.call, &(struct mount_dir_new){ .mount_fd = mount_fd, .durability = FILE_ORDERED },
-                             error);
+        r = mount_dir_put(&volume.call, &(struct mount_dir_new){ .mount_fd = mount_fd, .durability = FILE_ORDERED },
+                          error);
+        return r < 0 ? r : set_propagation(mount, error);
 }
 
 static int work(void *argument, struct error *error)

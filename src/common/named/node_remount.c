@@ -31,6 +31,13 @@ static int set_attributes(const struct node_mount *mount, struct error *error)
         return node_mounted_set(mount->target, &attributes, error);
 }
 
+/* Whether it will refuse writes; what is not said stays. */
+static bool reads_only(const struct node_mount *mount)
+{
+        return ((mount->set | mount->clear) & MOUNT_ATTR_RDONLY) != 0 ? (mount->set & MOUNT_ATTR_RDONLY) != 0
+                                                                      : mount_dir_reads_only(mount->target);
+}
+
 static int check(const struct node_mount *mount, struct error *error)
 {
         struct volume_call *call = &volume.call;
@@ -41,7 +48,15 @@ static int check(const struct node_mount *mount, struct error *error)
         if (r == 0 || volume_record_mount_dir(&call->record, mount->target) == &call->record.staged)
                 return fail_because(error, EINVAL, OPERATION_FIND_TARGET, mount->target,
                                     "volume %.200s is not mounted here, so it cannot be remounted", mount->name);
-        return (mount->set & MOUNT_ATTR_RDONLY) != 0 ? 0 : node_mounted_check_writes(call, error);
+        return reads_only(mount) ? 0 : node_mounted_check_writes(call, error);
+}
+
+static int note(struct mount_dir *place, bool read_only, struct error *error)
+{
+        if (place->read_only == read_only)
+                return 0;
+        place->read_only = read_only;
+        return mount_dir_save(&volume.call, error);
 }
 
 static int work(void *argument, struct error *error)
@@ -50,19 +65,20 @@ static int work(void *argument, struct error *error)
         const struct node_mount *mount = job->mount;
         struct mount_dir *place;
         struct error ignored; /* the first failure is the one to report */
+        bool will;
         int r = volume_by_name_hold(&volume, mount->name, job->fake, error);
 
         if (r < 0 || (r = check(mount, error)) < 0 || job->fake)
                 return r;
         place = volume_record_mount_dir(&volume.call.record, mount->target); /* check() has seen to it */
-        place->read_only = (mount->set & MOUNT_ATTR_RDONLY) != 0;
-        if ((r = mount_dir_save(&volume.call, error)) < 0)
+        will = reads_only(mount);
+        if ((r = note(place, place->read_only && will, error)) < 0) /* killed, it counts as one that writes */
                 return r;
         if ((r = set_attributes(mount, error)) < 0) {
-                place->read_only = mount_dir_reads_only(mount->target);
-                (void)mount_dir_save(&volume.call, &ignored);
+                (void)note(place, mount_dir_reads_only(mount->target), &ignored);
+                return r;
         }
-        return r;
+        return note(place, will, error);
 }
 
 int node_remount(const struct node_mount *mount, bool fake, struct error *error)

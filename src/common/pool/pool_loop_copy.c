@@ -210,6 +210,12 @@ int pool_loop_restore(const struct config *config, const struct pool *pool, cons
         if ((r = fill(from_fd, fd, id, shares)) < 0 || (r = keep_size(fd, st.st_size)) < 0 ||
             (r = copy_namespace(old_fd, fd)) < 0 || (r = fsync(fd) < 0 ? -errno : 0) < 0)
                 goto failed;
+        /* what both share, the snapshot counts, as it did before */
+        if (shares && (st.st_mode & POOL_IMAGE_SHARES) != 0 && (before.st_mode & POOL_IMAGE_SHARES) == 0 &&
+            fchmod(fd, 0600) < 0) {
+                r = -errno;
+                goto failed;
+        }
         pool_change_begin(config->state_dir, pool_fd, &change);
         if ((r = pool_sums_watch(config->state_dir, pool_fd, id, promised, error)) < 0)
                 goto told;

@@ -23,6 +23,11 @@ static int check_free(const struct provision_call *call, const struct pool *pool
         return owners_check_unused(call, pool, id, error);
 }
 
+static bool is_too_large(const struct provision_call *call, const struct pool_item *item)
+{
+        return call->request->limit_bytes != 0 && item->size_bytes > call->request->limit_bytes;
+}
+
 int adopt_disk(struct provision_call *call, const char *id, struct provision_record *ret_record, struct error *error)
 {
         char owner[PROVISION_NAME_MAX];
@@ -48,6 +53,10 @@ int adopt_disk(struct provision_call *call, const char *id, struct provision_rec
         if (item.size_bytes < call->request->size_bytes || (item.size_bytes == 0 && !call->kind->no_device))
                 return fail_because(error, ERANGE, "adopt", id, "it has %llu bytes, and the request is for %llu",
                                     (unsigned long long)item.size_bytes, (unsigned long long)call->request->size_bytes);
+        if (is_too_large(call, &item))
+                return fail_because(error, ERANGE, "adopt", id, "it has %llu bytes, and the limit is %llu",
+                                    (unsigned long long)item.size_bytes,
+                                    (unsigned long long)call->request->limit_bytes);
         if (call->profile != NULL && call->kind->fits != NULL &&
             !call->kind->fits(&item, profile_parameters(call->profile)))
                 return fail_because(error, EINVAL, "adopt", id,
@@ -95,7 +104,7 @@ static int match_item(const struct pool_item *item, void *argument, struct error
         struct error ignored;
         int r;
 
-        if (item->size_bytes < call->request->size_bytes ||
+        if (item->size_bytes < call->request->size_bytes || is_too_large(call, item) ||
             (match->best.size_bytes != 0 && item->size_bytes >= match->best.size_bytes))
                 return 0;
         if (call->kind->fits != NULL &&

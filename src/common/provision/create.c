@@ -167,6 +167,7 @@ static int make_record(struct provision_call *call, struct provision_record *ret
 
 struct choice {
         struct provision_call *call;
+        const char *after; /* pools up to this name were tried; "": none was */
         struct pool pool;
         uint64_t largest_bytes; /* of those that were too small */
         bool selected;          /* any at all */
@@ -189,7 +190,7 @@ static int choose_pool(const struct pool *pool, void *argument, struct error *er
         struct pool_measure measure = {};
         int r;
 
-        if (!is_selected(call, pool))
+        if (!is_selected(call, pool) || strcmp(pool->name, choice->after) <= 0)
                 return 0;
         if (!provision_call_is_fit(call, pool)) {
                 choice->unfit = *pool;
@@ -232,10 +233,10 @@ static int choose_holder(const struct pool *pool, void *argument, struct error *
         return 1;
 }
 
-static int find_pool(struct provision_call *call, struct error *error)
+static int find_pool(struct provision_call *call, const char *after, struct error *error)
 {
         const struct provision_request *request = call->request;
-        struct choice choice = { .call = call };
+        struct choice choice = { .call = call, .after = after };
         int r;
 
         if (call->profile == NULL && pool_implied_by(request->parameters)) {
@@ -261,7 +262,7 @@ static int find_pool(struct provision_call *call, struct error *error)
                 return r;
         if (r > 0)
                 return provision_call_use_pool(call, choice.pool.name, error);
-        if (!choice.selected && choice.unfit.name[0] != '\0') /* create_claim() says why not */
+        if (!choice.selected && choice.unfit.name[0] != '\0' && after[0] == '\0') /* create_claim() says why not */
                 return provision_call_use_pool(call, choice.unfit.name, error);
         if (!choice.selected)
                 return fail_because(error, ENOENT, "find pool", request->profile,
@@ -345,6 +346,29 @@ static int make(struct provision_call *call, struct provision_record *record, st
         return 0;
 }
 
+/*
+ * In the pool that was found; or in the next one of the profile, where that has no room any more, or gives volumes sizes
+ * beyond the limit. With the lock of that pool.
+ */
+static int claim(struct provision_call *call, struct provision_record *ret_record, struct error *error)
+{
+        char tried[POOL_NAME_MAX];
+        struct error ignored; /* the failure to claim is the one to report */
+        int r;
+
+        while ((r = provision_call_lock_pool(call, error)) == 0) {
+                r = make_record(call, ret_record, error);
+                if ((r != -ENOSPC && r != -ERANGE) || call->profile == NULL || call->request->pool != NULL)
+                        return r;
+                (void)text_copy(tried, sizeof tried, call->pool.name); /* as long */
+                provision_call_unlock_pool(call);
+                if (find_pool(call, tried, &ignored) < 0)
+                        return r;
+                provision_record_release(ret_record);
+        }
+        return r;
+}
+
 static int create_new(struct provision_call *call, struct error *error)
 {
         cleanup_provision_record struct provision_record record = {};
@@ -362,13 +386,13 @@ static int create_new(struct provision_call *call, struct error *error)
                 if (r != 0)
                         return r < 0 ? r : answer_created(call, &record, /* existed= */ false, error);
         }
-        if ((r = find_pool(call, error)) < 0)
+        if ((r = find_pool(call, /* after= */ "", error)) < 0)
                 return r;
         if (call->request->id != NULL) {
                 r = adopt_disk(call, call->request->id, &record, error);
                 return r < 0 ? r : answer_created(call, &record, /* existed= */ false, error);
         }
-        if ((r = provision_call_lock_pool(call, error)) < 0 || (r = make_record(call, &record, error)) < 0 ||
+        if ((r = claim(call, &record, error)) < 0 ||
             (r = provision_record_write(&call->state, &record, FILE_DURABLE, error)) < 0)
                 return r;
         return make(call, &record, error);
