@@ -134,8 +134,13 @@ static json_t *new_request(const Csi__V1__CreateVolumeRequest *request, bool sha
 {
         json_t *wanted = begin_request(request);
         const char *profile = parameter(request, "profile");
+        const char *erase = csi_map_find(CSI_MAP(request, mutable_parameters), "eraseAfter", /* any_case= */ false);
         json_t *parameters = parameters_of(request);
 
+        if (profile != NULL && erase != NULL && source_id(request) == NULL) { /* the profile has the parameters */
+                (void)json_object_del(parameters, "eraseAfter");
+                (void)json_object_set_new(wanted, "eraseAfter", json_boolean(strcmp(erase, "false") != 0));
+        }
         (void)json_object_set_new(wanted, "size", json_integer(size_of(request)));
         (void)json_object_set_new(wanted, "targetType", json_string(access_target_type(is_block(request))));
         set(wanted, "fsType", fs_type_of(request, shared));
@@ -376,6 +381,21 @@ static bool is_here(const struct call *call, const Csi__V1__TopologyRequirement 
         return any;
 }
 
+/* As ControllerModifyVolume takes them. */
+static bool has_known_changes(const Csi__V1__CreateVolumeRequest *request)
+{
+        for (size_t i = 0; i < request->n_mutable_parameters; i++) {
+                const char *key;
+                const char *value;
+
+                csi_map_entry(request->mutable_parameters[i], &key, &value);
+                if (strcmp(key, "reclaimPolicy") != 0 &&
+                    (strcmp(key, "eraseAfter") != 0 || (strcmp(value, "true") != 0 && strcmp(value, "false") != 0)))
+                        return false;
+        }
+        return true;
+}
+
 static enum grpc_code check(const struct call *call, bool shared, const char **ret_why)
 {
         const Csi__V1__CreateVolumeRequest *request = request_of(call);
@@ -389,6 +409,9 @@ static enum grpc_code check(const struct call *call, bool shared, const char **r
                 return GRPC_INVALID_ARGUMENT;
         if ((code = check_capabilities(request, shared, ret_why)) != GRPC_OK)
                 return code;
+        *ret_why = "of mutable_parameters, eraseAfter (true or false) and reclaimPolicy can be given";
+        if (!has_known_changes(request))
+                return GRPC_INVALID_ARGUMENT;
         *ret_why = "the mount flags (mountOptions) are too long";
         if (is_shared(request) && has_long_flags(request))
                 return GRPC_INVALID_ARGUMENT;

@@ -217,7 +217,7 @@ static bool read_page(struct call *call, int32_t max_entries, const char *token,
         ret_page->after = token[0] != '\0' ? csi_token_name(token) : "";
         ret_page->maximum = max_entries != 0 && max_entries < PAGE_MAX ? (size_t)max_entries : PAGE_MAX;
         if (ret_page->after == NULL)
-                call_fail(call, GRPC_ABORTED, "the starting token is none that was given: begin the list again");
+                call_fail(call, GRPC_ABORTED, "unknown starting_token: list again without one");
         return ret_page->after != NULL;
 }
 

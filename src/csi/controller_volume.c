@@ -256,9 +256,12 @@ static void answer_grown(struct call *call, const json_t *volume)
         call_answer(call, &response.base);
 }
 
+/* The resizer takes OUT_OF_RANGE for final: then the user may ask for less. Where there is no room, it tries on. */
 static void grown(struct call *call, const struct outcome *outcome)
 {
-        if (!controller_failed(call, outcome))
+        if (outcome->error == ENOSPC || outcome->error == EDQUOT)
+                call_fail(call, GRPC_OUT_OF_RANGE, "%s", outcome->message);
+        else if (!controller_failed(call, outcome))
                 answer_grown(call, json_object_get(outcome->reply, "volume"));
 }
 
@@ -383,10 +386,17 @@ void controller_modify_volume(struct call *call)
 {
         const Csi__V1__ControllerModifyVolumeRequest *request =
                 (const Csi__V1__ControllerModifyVolumeRequest *)call_request(call);
+        struct csi_share share;
         json_t *wanted;
 
         if (lacks_id(call, request->volume_id))
                 return;
+        if (csi_share_read(request->volume_id, &share) &&
+            csi_map_find(CSI_MAP(request, mutable_parameters), "reclaimPolicy", /* any_case= */ false) != NULL) {
+                call_fail(call, GRPC_INVALID_ARGUMENT,
+                          "reclaimPolicy of a volume on a server is part of its id, by which other nodes delete it");
+                return;
+        }
         wanted = named_request(request->volume_id);
         (void)json_object_set_new(wanted, "modify", json_true());
         for (size_t i = 0; i < request->n_mutable_parameters; i++)

@@ -101,17 +101,16 @@ static int take_all_given(int count, struct options *options, struct listener re
 
         for (int i = 0; i < count; i++) {
                 struct listener listener;
-                struct listener *place;
+                struct listener *slot;
                 int r = take_given(FIRST_FD + i, names, &listener, error);
 
                 if (r < 0)
                         return r;
-                place = &ret_listeners[listener.is_registration ? 1 : 0];
-                if (place->fd >= 0)
+                slot = &ret_listeners[listener.is_registration ? 1 : 0];
+                if (slot->fd >= 0)
                         return fail_because(error, EINVAL, "sd_listen_fds", "LISTEN_FDS",
-                                            "there are two sockets for the same: %s and %s", place->path,
-                                            listener.path);
-                *place = listener;
+                                            "there are two sockets for the same: %s and %s", slot->path, listener.path);
+                *slot = listener;
         }
         if (ret_listeners[0].fd < 0)
                 return fail_because(error, EINVAL, "sd_listen_fds", "LISTEN_FDS", "there is no socket named csi");

@@ -101,10 +101,23 @@ static void answer_expanded(struct call *call, int64_t bytes)
         call_answer(call, &response.base);
 }
 
+/*
+ * What will not grow however often it is asked: there is no room, or it is of a kind, or of a filesystem, that cannot.
+ * kubelet, which asks before it starts a pod, starts it after FAILED_PRECONDITION, and after no other code
+ * (nodeExpandVolume() and expandVolumeDuringMount() of its pkg/volume/util/operationexecutor).
+ */
+static bool is_final(const struct outcome *outcome)
+{
+        return outcome->error == ENOSPC || outcome->error == EDQUOT || outcome->error == EOPNOTSUPP ||
+               outcome->error == EINVAL;
+}
+
 static void expanded(struct call *call, const struct outcome *outcome)
 {
         if (node_done(outcome))
                 answer_expanded(call, reply_bytes(json_object_get(outcome->reply, "volume"), "size"));
+        else if (is_final(outcome))
+                call_fail(call, GRPC_FAILED_PRECONDITION, "%s", outcome->message);
         else
                 node_fail(call, outcome);
 }
@@ -124,7 +137,10 @@ static void located(struct call *call, const struct outcome *outcome)
         if (node_done(outcome) ? json_is_false(json_object_get(mounted, "ownFilesystem"))
                                : staged && outcome->error == ENXIO)
                 answer_expanded(call, request->capacity_range != NULL ? request->capacity_range->required_bytes : 0);
-        else if (node_done(outcome) || is_elsewhere(outcome))
+        else if (node_done(outcome) || (staged && outcome->error == ENOENT)) /* a device, which is attached */
+                call_fail(call, GRPC_FAILED_PRECONDITION, "the volume %.256s is in no pool, so it cannot grow",
+                          work->name);
+        else if (is_elsewhere(outcome))
                 call_fail(call, GRPC_NOT_FOUND, "there is no volume %.256s in a pool", work->name);
         else
                 node_fail(call, outcome);

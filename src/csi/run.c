@@ -21,7 +21,7 @@
 #include "memory.h"
 #include "outcome.h"
 
-#define SHARE(programs) ((programs)*3 / 4) /* of places, for those that may last; of these, for one method's */
+#define SHARE(programs) ((programs)*3 / 4) /* of slots, for those that may last; of these, for one method's */
 #define CONTROLLER_PROGRAMS 16             /* of LAUNCHER_PROGRAMS: the others are for calls that a pod waits for */
 #define OUTPUT_MAX ((off_t)64 * 1024 * 1024)
 
@@ -152,7 +152,7 @@ static void give_order(struct run *run)
 }
 
 /* Beside those that run. */
-static bool has_place(const struct run *run)
+static bool has_slot(const struct run *run)
 {
         const size_t most = waiting[run->queue].most;
         size_t all = 0;
@@ -174,7 +174,7 @@ static void give_orders(struct queue *queue)
         struct run **link = &queue->first;
 
         while (*link != NULL)
-                if (has_place(*link))
+                if (has_slot(*link))
                         give_order(take(queue, link));
                 else
                         link = &(*link)->next;

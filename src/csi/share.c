@@ -58,7 +58,7 @@ bool csi_share_read(const char *id, struct csi_share *ret_share)
  * Where a volume lies whose request named only a pool: its path is "SERVER:/SHARE/DIRECTORY". One with the character that
  * separates the parts of an id cannot have one.
  */
-static bool put_place(const char *path, const char *directory, struct csi_share *ret_share)
+static bool put_directory(const char *path, const char *directory, struct csi_share *ret_share)
 {
         const char *colon = strstr(path, ":/");
         size_t length;
@@ -99,7 +99,7 @@ bool csi_share_of(const json_t *volume, struct csi_share *ret_share)
                 placed = strlen(share) < CSI_SHARE_SIZE && text_copy(ret_share->server, CSI_SHARE_SIZE, server) &&
                          put_trimmed(ret_share->share + 1, share, strlen(share));
         else
-                placed = put_place(json_member_text(volume, "path"), directory, ret_share);
+                placed = put_directory(json_member_text(volume, "path"), directory, ret_share);
         return placed && text_copy(ret_share->directory, CSI_SHARE_SIZE, directory) &&
                text_copy(ret_share->name, CSI_SHARE_SIZE, name) &&
                text_copy(ret_share->on_delete, CSI_SHARE_SIZE, on_delete);

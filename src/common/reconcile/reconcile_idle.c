@@ -24,9 +24,9 @@ static bool has_kata_record(const struct volume_call *call, const char *dir)
 {
         cleanup_volume_record struct volume_record record = {};
         struct error ignored;
-        char name[NAME_MAX];
+        char name[KATA_IMAGE_RECORD_SIZE];
 
-        (void)snprintf(name, sizeof name, "kata-%.64s", strrchr(dir, '/') + 1);
+        kata_image_record(dir, name);
         return volume_record_peek(call->config.state_dir, name, call->record.driver, &record, &ignored) != -ENOENT;
 }
 

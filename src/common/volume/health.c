@@ -22,6 +22,7 @@
 #include "provision/reply_object.h"
 #include "state/config.h"
 #include "state/volume_record.h"
+#include "volume/kata_image.h"
 #include "volume/verbs.h"
 
 #define SHARE_MS 2000 /* of one volume that does not answer */
@@ -133,6 +134,19 @@ static bool has_device(const struct volume_record *record, const char *path)
         return record->device_number == st.st_rdev;
 }
 
+/* A volume with an image for virtual machines is mounted once for the image; pods have what is in that. */
+static int peek_image(const struct patients *patients, struct volume_record *record, struct error *error)
+{
+        char name[KATA_IMAGE_RECORD_SIZE];
+
+        if (record->staged.dir == NULL || !kata_image_is_below(patients->config.state_dir, record->staged.dir))
+                return 0;
+        kata_image_record(record->staged.dir, name);
+        volume_record_release(record);
+        *record = (struct volume_record){};
+        return volume_record_peek(patients->config.state_dir, name, /* driver= */ "", record, error);
+}
+
 /* One volume, where it is mounted. */
 static int look_mounted(void *argument, struct error *error)
 {
@@ -145,12 +159,12 @@ static int look_mounted(void *argument, struct error *error)
         int absent;
         int r = volume_record_peek(patients->config.state_dir, patient->name, /* driver= */ "", &record, error);
 
-        if (r == 0)
+        (void)text_copy(patient->type, sizeof patient->type, record.kind); /* before its server, which may not answer */
+        if (r == 0 && (r = peek_image(patients, &record, error)) == 0)
                 recorded = volume_record_mount_dir(&record, patient->path);
         if (r < 0 && r != -ENOENT)
                 return r;
         absent = recorded != NULL ? ENODEV : record.device_number == 0 ? ENXIO : ENOENT;
-        (void)text_copy(patient->type, sizeof patient->type, record.kind); /* before its server, which may not answer */
         r = mount_see(AT_FDCWD, patient->path, &seen);
         if (r < 0 && r != -ENOENT && r != -ENOTDIR) /* perhaps mounted: a server's inode is stale, say */
                 return fail(error, -r, "find mount", patient->path);

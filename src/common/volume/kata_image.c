@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "process/log.h"
+#include "volume/request.h"
 
 #define NEW_NAME KATA_IMAGE_NAME ".new"
 #define ALIGN_BYTES ((uint64_t)2 << 20) /* of the machine's mapping */
@@ -165,6 +166,11 @@ bool kata_image_is_below(const char *state_dir, const char *dir)
         size_t length = strlen(state_dir);
 
         return strncmp(dir, state_dir, length) == 0 && text_starts(dir + length, "/kata/");
+}
+
+void kata_image_record(const char *dir, char *ret_name)
+{
+        (void)snprintf(ret_name, KATA_IMAGE_RECORD_SIZE, VOLUME_INNER_KATA "%.64s", strrchr(dir, '/') + 1);
 }
 
 bool kata_image_exists(const char *dir)

@@ -24,6 +24,11 @@
 /* kata_image_is_below() - whether a directory is one where the filesystem of a volume with an image is mounted. */
 bool kata_image_is_below(const char *state_dir, const char *dir);
 
+/* kata_image_record() - the name of the record of the image's loop device, which is below dir; KATA_IMAGE_RECORD_SIZE bytes. */
+void kata_image_record(const char *dir, char *ret_name);
+
+#define KATA_IMAGE_RECORD_SIZE 80
+
 /* kata_image_exists() - whether a directory has one. */
 bool kata_image_exists(const char *dir);
 

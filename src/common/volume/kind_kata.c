@@ -65,8 +65,7 @@ static struct volume_inner current; /* on the image, or on the volume that has i
 static void init_inner(const struct volume_call *call, const char *dir, const char *target)
 {
         volume_inner_init(&current, call);
-        (void)snprintf(current.request.name, sizeof current.request.name, VOLUME_INNER_KATA "%.64s",
-                       strrchr(dir, '/') + 1);
+        kata_image_record(dir, current.request.name);
         current.request.read_only = call->request->read_only;
         current.request.mount_options = call->request->mount_options;
         (void)text_copy(current.request.fs_type, sizeof current.request.fs_type, call->request->fs_type);
