@@ -185,7 +185,7 @@ directory_pool() {
         done
 }
 
-@test "a capability without a type, or with a mode that is none, is refused" {
+@test "a capability without a type, or with an unknown mode, is refused" {
         local capability
         for capability in '{"access_mode": {"mode": "SINGLE_NODE_WRITER"}}' '{"mount": {}}' '{"mount": {}, "access_mode": {"mode": 0}}' \
                 '{"mount": {}, "access_mode": {"mode": 99}}' "$WRITER, $BLOCK_WRITER"; do
@@ -399,8 +399,21 @@ directory_pool() {
         make_pool_in_memory fast 32m
         make_volume data '"parameters": {"pool": "fast"}'
         with_id ControllerExpandVolume data '"capacity_range": {"required_bytes": 1073741824}'
-        answers RESOURCE_EXHAUSTED
+        answers OUT_OF_RANGE
         is "$(stat -c %s "$POOL_DIR/data.img")" 8388608
+}
+
+@test "eraseAfter of a VolumeAttributesClass is taken beside a profile, and what cannot be changed is refused" {
+        local changes
+        make_pool fast
+        write_profiles "\"db\": $(profile_for fast '"fs_type": "ext4"')"
+        make_volume data '"parameters": {"profile": "db"}, "mutable_parameters": {"eraseAfter": "false"}'
+        make_volume data '"parameters": {"profile": "db"}, "mutable_parameters": {"eraseAfter": "false"}'
+        is "$(jq .eraseAfter "$STATE_DIR/provisioned/data.json")" false
+        for changes in '"eraseAfter": "maybe"' '"pool": "fast"' '"fsType": "xfs"'; do
+                csi CreateVolume "$(volume_request other "\"mutable_parameters\": {$changes}")"
+                answers INVALID_ARGUMENT mutable_parameters
+        done
 }
 
 @test "eraseAfter and reclaimPolicy change while a volume is in use, and nothing else does" {
@@ -477,7 +490,7 @@ directory_pool() {
         is "$(provisioned)" $'data.json\nfirst.json\nzeroth.json'
 }
 
-@test "a snapshot is no source as a volume, nor a volume as a snapshot" {
+@test "CreateVolume takes no snapshot id as a volume, and no volume id as a snapshot" {
         make_volume data
         make_snapshot monday data
         csi CreateVolume "$(volume_request copy '"volume_content_source": {"volume": {"volume_id": "monday"}}')"
@@ -597,7 +610,7 @@ END_OF_CLASSES
         is "$(provisioned)" '' records
 }
 
-@test "an id of a share whose name is none is that of no volume" {
+@test "an id of a share with an invalid volume name is unknown" {
         csi DeleteVolume '{"volume_id": "127.0.0.1#exports#data#a\u0001b#retain"}'
         answers OK
         csi ControllerGetVolume '{"volume_id": "127.0.0.1#exports#data#a\u0001b#retain"}'

@@ -118,7 +118,7 @@ END_OF_IDS
         done
 }
 
-@test "a volume on another share that has the name of an id is none of its" {
+@test "a volume of the same name on another share is not meant by the id" {
         make_program volume-list '{"status": "Success", "volumes": [{"name": "pvc-1", "id": "pvc-1", "type": "nfs",
                 "parameters": {"server": "other.example.org", "share": "/export"}}]}'
         with_id DeleteVolume 'nas.example.org#export#pvc-1#pvc-1#'
@@ -126,6 +126,13 @@ END_OF_IDS
         is "$(programs_begun)" volume-list
         with_id ControllerGetVolume 'nas.example.org#export#pvc-1#pvc-1#'
         answers NOT_FOUND
+}
+
+@test "reclaimPolicy of a volume on a server cannot be changed: other nodes delete it as its id says" {
+        make_program volume-create '{"status": "Success"}'
+        with_id ControllerModifyVolume 'nas.example.org#export#pvc-1##' '"mutable_parameters": {"reclaimPolicy": "retain"}'
+        answers INVALID_ARGUMENT "part of its id"
+        is "$(programs_begun)" ''
 }
 
 # pools_are [TYPE...]: volume-capacity answers with pools of these types, which the profile "web" selects, and one more that it does not.

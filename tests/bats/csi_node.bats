@@ -61,6 +61,18 @@ teardown() {
         assert_no_volume
 }
 
+@test "a volume for virtual machines has stats, and is published again" {
+        SIZE=$((64 << 20)) new_volume '"parameters": {"kataContainers": "true"}'
+        up
+        stats
+        answers OK
+        assert_field '[(.usage | length), .volume_condition.abnormal] | map(tostring) | join(" ")' "2 false"
+        publish
+        answers OK
+        down
+        all_gone
+}
+
 # ---- what is missing (csi_sanity.bats has the rest), or no path
 
 @test "a capability without an access mode, or without a type, is INVALID_ARGUMENT, and nothing is staged or published" {
@@ -520,6 +532,24 @@ ioctls() {
         answers OK
         helper mount-block "{\"container\": $CONTAINER_PID, \"source\": \"$(own_device)\", \"target\": \"/disk\", \"raw\": true}"
         assert_success
+        publish
+        answers FAILED_PRECONDITION "in use by"
+        helper mount-remove "$(remove_request /disk)"
+        assert_success
+        publish
+        answers OK
+        down
+        all_gone
+}
+
+@test "a block volume that is staged stays attached when a container that has it raw, by its name, ends" {
+        CAPABILITY=$BLOCK_WRITER
+        new_volume
+        start_container plain
+        helper mount-volume "{\"container\": $CONTAINER_PID, \"volume\": \"$ID\", \"target\": \"/disk\", \"raw\": true}"
+        assert_success
+        stage
+        answers OK
         publish
         answers FAILED_PRECONDITION "in use by"
         helper mount-remove "$(remove_request /disk)"
@@ -1028,7 +1058,7 @@ up_behind_program() {
         all_gone
 }
 
-@test "a device that is in no pool does not grow, whether it is staged or a pod has it: NOT_FOUND" {
+@test "a device that is in no pool does not grow, whether it is staged or a pod has it, and starts pods: FAILED_PRECONDITION" {
         local device
         truncate -s 8M "$BATS_TEST_TMPDIR/disk"
         device=$(loop_over "$BATS_TEST_TMPDIR/disk")
@@ -1038,12 +1068,71 @@ up_behind_program() {
         stage
         answers OK
         expand $((16 << 20)) "$(staging)"
-        answers NOT_FOUND
+        answers FAILED_PRECONDITION "is in no pool"
         publish
         answers OK
         expand $((16 << 20))
-        answers NOT_FOUND
+        answers FAILED_PRECONDITION "is in no pool"
         down
+        expand $((16 << 20))
+        answers NOT_FOUND
+}
+
+@test "a volume for whose growth the pool has no room starts pods all the same: FAILED_PRECONDITION" {
+        make_pool_in_memory fast 64m
+        new_volume '"parameters": {"pool": "fast"}'
+        stage
+        answers OK
+        expand $((1 << 30)) "$(staging)"
+        answers FAILED_PRECONDITION "room for"
+        publish
+        answers OK
+        expand $((1 << 30))
+        answers FAILED_PRECONDITION "room for"
+        down
+        all_gone
+}
+
+@test "a copy that is larger than its source has a filesystem of its own size" {
+        new_volume
+        up
+        echo text >"$(target)/file"
+        down
+        csi CreateSnapshot '{"name": "monday", "source_volume_id": "data"}'
+        answers OK
+        ID=copy
+        SIZE=$((64 << 20)) new_volume '"volume_content_source": {"snapshot": {"snapshot_id": "monday"}}'
+        is "$(jq .filesystemGrows "$STATE_DIR/provisioned/copy.json")" true
+        up
+        is "$(<"$(target)/file")" text
+        (($(stat -f -c '%b * %S' "$(target)") > 48 << 20))
+        is "$(jq .filesystemGrows "$STATE_DIR/provisioned/copy.json")" false
+        down
+        all_gone
+}
+
+@test "an xfs that did not grow with its copy grows when the volume is staged again" {
+        local before
+        [[ -n $(type -P mkfs.xfs) ]] || skip "no mkfs.xfs"
+        CAPABILITY='{"mount": {"fs_type": "xfs"}, "access_mode": {"mode": "SINGLE_NODE_WRITER"}}'
+        make_pool_in_memory large 2g
+        SIZE=$((300 << 20)) new_volume '"parameters": {"pool": "large"}'
+        up
+        before=$(stat -f -c %b "$(target)")
+        down
+        csi CreateSnapshot '{"name": "monday", "source_volume_id": "data"}'
+        answers OK
+        ID=copy
+        SIZE=$((400 << 20)) new_volume '"volume_content_source": {"snapshot": {"snapshot_id": "monday"}}'
+        cp "$STATE_DIR/provisioned/copy.json" "$BATS_TEST_TMPDIR/record"
+        up
+        (($(stat -f -c %b "$(target)") > before + (90 << 20) / 4096))
+        cp "$BATS_TEST_TMPDIR/record" "$STATE_DIR/provisioned/copy.json"
+        stage # mounted, and not grown as far as its record says
+        answers OK
+        is "$(jq .filesystemGrows "$STATE_DIR/provisioned/copy.json")" false
+        down
+        all_gone
 }
 
 @test "an unknown volume does not grow: NOT_FOUND" {

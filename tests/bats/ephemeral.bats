@@ -257,6 +257,14 @@ pod-1"
         nothing_is_left
 }
 
+@test "what was made for a directory whose mount then fails is deleted by its unmount" {
+        at_syscall --at move_mount --fail EIO "$DRIVER" mount "$DIR" "$SPEC"
+        is "$AT_REACHED $(jq -r .status <<<"$output") $(provisioned | wc -l)" "1 Failure 1"
+        call unmount "$DIR"
+        assert_success
+        nothing_is_left
+}
+
 # node_reboots: what is mounted of the two pods' volumes is gone, with its devices; the records are of the boot before.
 node_reboots() {
         local file

@@ -340,6 +340,8 @@ ephemeral() {
         assert_field '.volumes[0] | .state + " " + .health' "deleting unfinished"
         call attach "$(spec data type=lvm pool=big)" "$NODE"
         assert_refused "half deleted"
+        call attach "$(spec other "volumegroup=$GROUP" volumeID=data)" "$NODE"
+        assert_refused "half deleted"
         delete data
         assert_success
         is "$(volumes)" ''

@@ -60,6 +60,31 @@ teardown() {
         is_away db
 }
 
+@test "a directory that is mounted below another mount, or below a covered directory, stays in use" {
+        local dir=$BATS_TEST_TMPDIR/srv/site cover
+        mkdir -p "$dir"
+        mkdir -m 0700 "$BATS_TEST_TMPDIR/dirs"
+        printf '{"name": "dirs", "type": "directory", "path": "%s"}\n' "$BATS_TEST_TMPDIR/dirs" >"$FLEXGRAFT_POOLS/dirs.json"
+        created '{"name": "site", "size": "8m", "pool": "dirs"}'
+        for cover in "$dir" "${dir%/*}"; do
+                mount_type site "$dir"
+                ends_with 0
+                echo kept >"$dir/file"
+                mount -t tmpfs cover "$cover"
+                helper volume-reconcile '{}'
+                assert_success
+                is "$(users site length)" 1
+                helper volume-delete '{"name": "site"}'
+                assert_failure EBUSY
+                umount "$cover"
+                is "$(<"$dir/file")" kept
+                umount_type "$dir"
+                ends_with 0
+                is "$(users site length)" 0
+        done
+        removed '{"name": "site"}'
+}
+
 @test "volume-list shows the use with the node's name, and volume-delete and detach count it" {
         made db
         mount_type db "$POINT" -o ro
@@ -374,6 +399,52 @@ remounts() {
         remove_mount /data
         assert_success
         is_away db
+}
+
+@test "mount.flexgraft gives the mount the propagation that is asked for below a shared mount" {
+        local word point=$POINT
+        made db
+        mount -t tmpfs parent "$point"
+        mount --make-shared "$point"
+        POINT=$point/below
+        mkdir "$POINT"
+        for word in private unbindable shared; do
+                by_name mount.flexgraft db "$POINT" -o "$word"
+                ends_with 0
+                [[ $(shown PROPAGATION) == *"$word" ]]
+                umount_type "$POINT"
+                ends_with 0
+        done
+        POINT=$point
+        umount --internal-only "$point"
+}
+
+@test "a remount that says neither ro nor rw leaves that as it is, in volume-list too" {
+        made db
+        mount_type db "$POINT" -o ro
+        by_name mount.flexgraft db "$POINT" -o remount,noatime
+        ends_with 0
+        is "$(shown VFS-OPTIONS) $(users db 'map(.readOnly)')" "ro,noatime [true]"
+        umount_type "$POINT"
+        ends_with 0
+        of_mode library SINGLE_NODE_READER_ONLY
+        mount_type library "$POINT" -o ro
+        by_name mount.flexgraft library "$POINT" -o remount,noatime
+        ends_with 0
+        umount_type "$POINT"
+        ends_with 0
+}
+
+@test "a remount to read-only that is killed counts as a mount that writes, as it does" {
+        made db
+        mount_type db "$POINT"
+        at_syscall --at mount_setattr --kill "$FLEXGRAFT_BIN/mount.flexgraft" db "$POINT" -o remount,ro
+        is "$AT_REACHED $(shown VFS-OPTIONS) $(users db 'map(.readOnly)')" "1 rw,relatime [false]"
+        by_name mount.flexgraft db "$POINT" -o remount,ro
+        ends_with 0
+        is "$(shown VFS-OPTIONS) $(users db 'map(.readOnly)')" "ro,relatime [true]"
+        umount_type "$POINT"
+        ends_with 0
 }
 
 @test "mount -o remount with exec, suid, dev, diratime and symfollow takes off what was set" {

@@ -235,6 +235,17 @@ match() { # NAME SIZE
         done
 }
 
+@test "neither an id nor match takes a disk that is larger than the limit" {
+        match_setup
+        create '{"name": "one", "pool": "fast", "id": "large.img", "size": "1m", "limit": "4m"}'
+        refused ERANGE
+        created '{"name": "one", "pool": "fast", "size": "3m", "limit": "4m", "match": true}'
+        assert_field '.volume | [.adopted, .id] | map(tostring) | join(" ")' "true middle.img"
+        created '{"name": "two", "pool": "fast", "size": "3m", "limit": "4m", "match": true}'
+        assert_field .volume.adopted false
+        is "$(provisioned | tr '\n' ' ')" 'one.json two.json '
+}
+
 @test "match keeps to the pool that is asked for" {
         match_setup
         created '{"name": "one", "size": "2m", "match": true, "pool": "default"}'

@@ -57,6 +57,20 @@ teardown() {
         is "$(provisioned | tr '\n' ' ')" "one.json two.json "
 }
 
+@test "where the room of a profile's first pool is taken meanwhile, the volume is made in the next one" {
+        local selector='{"resource_providers": [{"type": "org.flexgraft.loop", "name": "aa"}, {"type": "org.flexgraft.loop", "name": "bb"}]}'
+        make_pool_in_memory aa 16m
+        make_pool_in_memory bb 16m
+        write_profiles "\"any\": {\"resource_provider_selector\": $selector, \"volume_capabilities\": {\"mount\": {}, \"access_mode\": {\"mode\": \"SINGLE_NODE_WRITER\"}}}"
+        # F_OFD_SETLKW of the pool's lock, when the pool is chosen
+        at_syscall --at fcntl:3 --where 2=38 --run "'$FLEXGRAFT_BIN/volume-create' '{\"name\": \"other\", \"size\": \"12m\", \"profile\": \"any\"}'" \
+                "$FLEXGRAFT_BIN/volume-create" '{"name": "data", "size": "12m", "profile": "any"}'
+        is "$AT_REACHED" 1
+        assert_success
+        assert_field .volume.pool bb
+        is "$(jq -r .pool "$STATE_DIR/provisioned/other.json")" aa
+}
+
 @test "unknown fields of a profile are passed over" {
         write_profiles "\"db\": $(profile_for default '"fs_type": "ext4", "future": 1' '"future": {"a": [1]}, "comment": "text"')"
         created '{"name": "data", "size": "1m", "profile": "db"}'

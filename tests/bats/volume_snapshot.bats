@@ -303,6 +303,33 @@ make_two_pools() {
         refused EINVAL "no snapshot of other"
 }
 
+@test "a volume that is larger than its snapshot has a filesystem of its own size after a restore" {
+        make_pool_that_shares fast 1g
+        make_mounted ext4 32m
+        snapped '{"name": "data", "snapshot": "monday"}'
+        unmount_volume data
+        truncate -s 48m "$POOL_DIR/data.img" # an ext4 that is mounted grows only with CAP_SYS_RESOURCE
+        jq -c '.size = 50331648' "$STATE_DIR/provisioned/data.json" >"$BATS_TEST_TMPDIR/record"
+        cp "$BATS_TEST_TMPDIR/record" "$STATE_DIR/provisioned/data.json"
+        snapped '{"name": "data", "restore": "monday"}'
+        mount_volume data
+        (($(stat -f -c '%b * %S' "$(global_dir data)") > 36 << 20))
+        unmount_volume data
+}
+
+@test "what a restored volume shares with its snapshot is kept free once" {
+        local before
+        make_pool_that_shares fast 1g
+        make_mounted ext4 64m
+        head -c 32M /dev/urandom >"$(global_dir data)/file"
+        snapped '{"name": "data", "snapshot": "monday"}'
+        unmount_volume data
+        before=$(available fast)
+        snapped '{"name": "data", "restore": "monday"}'
+        (($(available fast) > before - (4 << 20)))
+        counted
+}
+
 @test "an image that has all its blocks has them when a snapshot is restored, and a sparse one stays sparse" {
         local preallocate
         local -A had=([true]=$((40 << 20)) [false]=0)
@@ -347,6 +374,21 @@ make_two_pools() {
         helper volume-reconcile '{}'
         assert_success
         kubelet_attach data type=loop pool=fast kataContainers=true && kubelet_stage data && kubelet_unstage data && kubelet_detach data
+}
+
+@test "what a killed restore left beside a volume goes with the volume, also where that is kept" {
+        local policy
+        make_pool fast
+        for policy in retain recycle delete; do
+                created "{\"name\": \"$policy\", \"size\": \"1m\", \"pool\": \"fast\"}"
+                snapped "{\"name\": \"$policy\", \"snapshot\": \"of-$policy\"}"
+                at_syscall --at renameat --where "2=.$policy.img.restored" --kill "$FLEXGRAFT_BIN/volume-snapshot" \
+                        "{\"name\": \"$policy\", \"restore\": \"of-$policy\"}"
+                [[ $AT_REACHED == 1 && -e $POOL_DIR/.$policy.img.restored ]]
+                removed "{\"name\": \"$policy\", \"reclaimPolicy\": \"$policy\"}"
+                is "$(find "$POOL_DIR" -name '*.restored')" ""
+        done
+        is "$(cd "$POOL_DIR" && echo r*.img)" "recycle.img retain.img"
 }
 
 @test "a restore that fails keeps what the record says of the volume's content" {
@@ -428,13 +470,12 @@ make_two_pools() {
         make_pool_that_shares fast 1g
         make_mounted ext4 32m
         cat >"$BATS_TEST_TMPDIR/each" <<END
-[ "\$AT_NAME" = ppoll ] || exit 0
 read -r _ _ _ _ _ session _ <"/proc/\$AT_PID/stat"
 [ "\$session" = "\$AT_PID" ] || exit 0
 echo "\$AT_PID" >>"$BATS_TEST_TMPDIR/killed"
 kill -KILL "\$AT_PID"
 END
-        at_syscall --each "sh '$BATS_TEST_TMPDIR/each'" "$FLEXGRAFT_BIN/volume-snapshot" '{"name": "data", "snapshot": "monday"}'
+        at_syscall --at ppoll --each "sh '$BATS_TEST_TMPDIR/each'" "$FLEXGRAFT_BIN/volume-snapshot" '{"name": "data", "snapshot": "monday"}'
         is "$(wc -l <"$BATS_TEST_TMPDIR/killed")" 1
         assert_success
         can_write "$(global_dir data)"
@@ -493,11 +534,10 @@ END
         make_pool_that_shares fast 1g
         make_mounted ext4 32m
         cat >"$BATS_TEST_TMPDIR/each" <<END
-[ "\$AT_NAME" = ioctl ] || exit 0
 fsfreeze --freeze "$(global_dir data)" 2>/dev/null && exec fsfreeze --unfreeze "$(global_dir data)"
 pkill -KILL -f "^$FLEXGRAFT_BIN/volume-snapshot "
 END
-        at_syscall --each "sh '$BATS_TEST_TMPDIR/each'" "$FLEXGRAFT_BIN/volume-snapshot" '{"name": "data", "snapshot": "monday"}'
+        at_syscall --at ioctl --each "sh '$BATS_TEST_TMPDIR/each'" "$FLEXGRAFT_BIN/volume-snapshot" '{"name": "data", "snapshot": "monday"}'
         is "$status" 137
         run ! is_thawed "$(global_dir data)"
         # the snapshot's record is what tells of it
@@ -516,10 +556,10 @@ END
         make_pool_that_shares fast 1g
         make_mounted ext4 32m
         cat >"$BATS_TEST_TMPDIR/each" <<END
-[ "\$AT_NAME" = ioctl ] && [ -e '$STATE_DIR/provisioned/monday.json' ] && [ ! -e '$BATS_TEST_TMPDIR/reconciled' ] || exit 0
+[ -e '$STATE_DIR/provisioned/monday.json' ] && [ ! -e '$BATS_TEST_TMPDIR/reconciled' ] || exit 0
 '$FLEXGRAFT_BIN/volume-reconcile' '{}' >'$BATS_TEST_TMPDIR/reconciled'
 END
-        at_syscall --each "sh '$BATS_TEST_TMPDIR/each'" "$FLEXGRAFT_BIN/volume-snapshot" '{"name": "data", "snapshot": "monday"}'
+        at_syscall --at ioctl --each "sh '$BATS_TEST_TMPDIR/each'" "$FLEXGRAFT_BIN/volume-snapshot" '{"name": "data", "snapshot": "monday"}'
         assert_success
         is "$(jq -c '[.status, .problems]' "$BATS_TEST_TMPDIR/reconciled")" '["Success",[]]'
         unmount_volume data
