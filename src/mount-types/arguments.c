@@ -43,7 +43,7 @@ static int take_size(struct node_mount *mount, const char *option, const char *v
                 return r;
         return text_number(text, INT64_MAX, &mount->size_bytes) && mount->size_bytes > 0
                        ? 0
-                       : refuse(error, option, "is no size");
+                       : refuse(error, option, "must be a size");
 }
 
 /* "A:B[:C]" as numbers. */
@@ -86,7 +86,7 @@ static int take_map(struct node_mount *mount, const char *option, const char *va
         if (!split_ids(value, 3, ids) || ids[2] == 0)
                 return refuse(error, option, "must be ID:SHOWN:COUNT, three numbers");
         if (map->user_count >= ID_RANGES_MAX)
-                return refuse(error, option, "is there too often");
+                return refuse(error, option, "is given too often");
         map->users[map->user_count++] = (struct id_range){ .inside = ids[0], .outside = ids[1], .count = ids[2] };
         map->groups[map->group_count++] = map->users[map->user_count - 1];
         return 0;
@@ -283,7 +283,7 @@ int arguments_read_mount(struct arguments *ret_arguments, bool own, int argc, ch
                 if (letter == '?')
                         return refuse_word(error, optopt);
                 if (list != NULL && count == SETS_OPTIONS)
-                        return fail_because(error, EINVAL, OPERATION_PARSE, "-o", "-o is there too often");
+                        return fail_because(error, EINVAL, OPERATION_PARSE, "-o", "-o is given too often");
                 if (list != NULL)
                         lists[count++] = list;
         }
@@ -301,7 +301,7 @@ int arguments_read_mount(struct arguments *ret_arguments, bool own, int argc, ch
         if (ret_arguments->mount.size_bytes == 0 &&
             (ret_arguments->mount.pool != NULL || ret_arguments->mount.profile != NULL))
                 return refuse(error, ret_arguments->mount.pool != NULL ? "pool" : "profile",
-                              "is about a volume that is made: it needs create=SIZE");
+                              "applies to new volumes: it needs create=SIZE");
         settle(ret_arguments);
         return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* volume-create REQUEST - make a volume in a pool, or adopt a disk that is there. */
 #include "privileges/volume-create.h"
-#include "pool/pool_nfs_share.h"
+#include "pool/pool_kind.h"
 #include "provision/provision.h"
 #include "provision/reply.h"
 
@@ -18,6 +18,6 @@ static const struct program program = {
 
 int main(int argc, char **argv)
 {
-        pool_nfs_allow();
+        pool_kinds_allow();
         return provision_tool_main(&program, PROVISION_CREATE, provision_run, argc, argv);
 }

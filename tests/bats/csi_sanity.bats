@@ -120,7 +120,7 @@ GET_CAPACITY GET_SNAPSHOT GET_VOLUME LIST_SNAPSHOTS LIST_VOLUMES MODIFY_VOLUME S
         is "$(listed_ids)" ''
 }
 
-@test "ListVolumes with a starting token that is none is ABORTED" {
+@test "ListVolumes with an unknown starting token is ABORTED" {
         answered ABORTED ListVolumes '{"starting_token": "invalid-token"}'
 }
 
@@ -383,7 +383,7 @@ GET_CAPACITY GET_SNAPSHOT GET_VOLUME LIST_SNAPSHOTS LIST_VOLUMES MODIFY_VOLUME S
         is "$(snapshot_ids)" 's3 s4 s5'
 }
 
-@test "ListSnapshots with a starting token that is none is ABORTED" {
+@test "ListSnapshots with an unknown starting token is ABORTED" {
         answered ABORTED ListSnapshots '{"starting_token": "invalid-token"}'
 }
 

@@ -149,7 +149,7 @@ refuses_option() {
         assert_nothing_left
 }
 
-@test "a size, or a number of inodes, is refused by name in every verb if it is none" {
+@test "an invalid size or number of inodes is refused by name" {
         refuses_option "size: must be a number above 0" "$(spec data type=loop size=large)"
         refuses_option "inodes: must be a number above 0" "$(jq -c '. + {inodes: true}' <<<"$(spec data type=tmpfs)")"
 }

@@ -210,7 +210,7 @@ torn_records() {
         assert_nothing_left
 }
 
-@test "the record of one volume is no trouble for another" {
+@test "torn and newer records of other volumes do not disturb a volume" {
         attached_loop other
         mkdir -p "$STATE_DIR/volumes"
         printf 'torn' >"$(record_of torn)"

@@ -250,7 +250,7 @@ dead_mount() {
         mountpoint -q /proc
 }
 
-@test "a mount that kubelet has taken away itself is no trouble" {
+@test "unmount succeeds if kubelet has unmounted already" {
         up data 8Mi
         umount "$(pod_dir data)"
         umount "$(global_dir data)"
@@ -258,7 +258,7 @@ dead_mount() {
         assert_nothing_left
 }
 
-@test "a pod's directory that is gone with everything above it is no trouble" {
+@test "unmount succeeds if the pod's directory and its parents are gone" {
         up data 8Mi
         umount "$(pod_dir data)"
         rm -r "$KUBELET/pods/$POD"

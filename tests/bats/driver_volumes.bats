@@ -307,7 +307,7 @@ check_growing() {
         assert_nothing_left
 }
 
-@test "sizes that are none are refused by expandvolume and expandfs" {
+@test "expandvolume and expandfs refuse invalid sizes" {
         kubelet_attach data type=loop size=8Mi
         local size
         for size in '' -1 8Mi 1e9 99999999999999999999 0x10 '1 2'; do

@@ -77,7 +77,7 @@ END
         [[ $stderr == *"guest-run: the guest ended by itself"* ]] || { show_last; false; }
 }
 
-@test "what cannot be understood is refused" {
+@test "unknown arguments are refused" {
         guest
         is "$status" 125
         guest --memory much true

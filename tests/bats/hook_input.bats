@@ -240,7 +240,7 @@ END
         done
 }
 
-@test "a process that is no container, or none at all, is refused" {
+@test "a state whose pid is no container's process is refused" {
         local pid gone
         start_container plain-created
         background sleep 1000

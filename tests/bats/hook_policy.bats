@@ -382,7 +382,7 @@ teardown() {
         accepts /data
 }
 
-@test "a superblock of the container's own cannot be had by annotation" {
+@test "an annotation cannot ask for ids userns or remap" {
         start_container plain-created
         ask '[{"type": "tmpfs", "target": "/no", "ids": "userns"}]'
         refuses 1 ids
@@ -448,7 +448,7 @@ serve_refusing() {
         mkdir "$kernel"
         mount -t proc proc "$kernel"
         ask "[{\"type\": \"bind\", \"source\": \"$kernel/sys/vm\", \"target\": \"/data\"}]"
-        refuses 1 'files of users'
+        refuses 1 'does not serve this type of filesystem'
         ask "[{\"type\": \"bind\", \"source\": \"$SOURCE\", \"target\": \"/data\", \"recursive\": true}]"
         refuses 1 'owners cannot be mapped'
         umount "$kernel"

@@ -352,7 +352,7 @@ hang() { # COUNT
         (($(pgrep -fc "^$FLEXGRAFT_BIN/mount-list") == $1))
 }
 
-@test "what mount-list does not ask, since others of the container do not answer, it says so of" {
+@test "mount-list names the mounts it did not ask because others of the container do not answer" {
         local i
         start_container plain-nouserns
         for i in 1 2 3; do

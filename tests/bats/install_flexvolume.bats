@@ -420,7 +420,7 @@ from_first() {
         [[ ! -e $PLUGINS ]]
 }
 
-@test "what cannot be understood is refused" {
+@test "unknown arguments are refused" {
         run_install --what
         refused 2 "what is --what?"
         run_install --plugin-dir

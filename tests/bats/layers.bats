@@ -164,8 +164,10 @@ kinds() {
         file common/volume/kind_loop.c 'int own(void) { return kind_loop.runs; }'
         file common/volume/same.c 'int same(void) { return kind == &kind_loop; }'
         refused 'common/volume/same.c: kind_loop is named outside its files: make what is asked a field of the row'
-        file common/volume/same.c 'int same(void) { return pool_directory_grow(&pool_directory); }'
+        file common/volume/same.c 'int same(void) { return pool_grow(&pool_directory); }'
         refused 'common/volume/same.c: pool_directory is named outside its files: make what is asked a field of the row'
+        file common/volume/same.c 'int same(void) { return pool_directory_grow(); }'
+        refused 'common/volume/same.c: pool_directory_grow is named outside its files: make what is asked a field of the row'
 }
 
 @test "a comparison with the word of a kind is told outside its files" {

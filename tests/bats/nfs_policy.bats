@@ -156,7 +156,7 @@ connects() {
         connects "[$SIX]" "$SIX"
 }
 
-@test "a network that is none makes the policy one that is not taken" {
+@test "a policy with an invalid network is rejected" {
         local text
         client
         for text in 10.0.0.0/33 10.0.0/8 fd00::/129 /8 10.0.0.0/ nas/8 10.0.0.0/-1 ::ffff:10.0.0.0/90; do

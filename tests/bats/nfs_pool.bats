@@ -237,7 +237,7 @@ uses() {
 }
 
 # bats test_tags=kernel,nfs
-@test "what a pod has mounted under a volume's name from elsewhere on the server is no use of the volume" {
+@test "a pod's mount of another directory of the server is not a use of the volume" {
         with_server
         nfs_pool
         made_share

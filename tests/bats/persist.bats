@@ -496,7 +496,7 @@ mount_image() {
         assert_options /data ro
 }
 
-@test "what replaces a wish only for now is not replaced by the wish" {
+@test "a mount that replaced a wanted one without persist is not replaced by mount-batch wanted" {
         lives crun
         helper mount-bind "{\"container\": \"$BUNDLE_ID\", \"source\": \"$SOURCE\", \"target\": \"/data\"}"
         assert_success

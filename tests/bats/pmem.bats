@@ -488,7 +488,7 @@ namespaces() { # [REGION]
         assert_failure EEXIST "not made by flexgraft"
 }
 
-@test "what a call that was killed left of making a group is room, and goes into it or away" {
+@test "namespaces left by a killed volume-create are added to the group or destroyed" {
         local name before device
         use_group
         before=$(capacity available)

@@ -365,7 +365,7 @@ refused_busy() {
         assert_node_unchanged
 }
 
-@test "what a raw device cannot have is not understood" {
+@test "keys that a raw device cannot have are refused" {
         make_raw_device first
         start_container plain
         container_snapshot

@@ -143,7 +143,7 @@ nobodys_of() {
         done
 }
 
-@test "what belongs to an owner that the source's container lacks is nobody's in either, and root has no rights over it" {
+@test "owners without an id in the source's container show as 65534 in both, and root gets no rights" {
         start_overlay_and_plain
         serve_c2c /share /data
         in_a sh -c 'echo text >/share/file && chmod 0600 /share/file'
@@ -162,7 +162,7 @@ nobodys_of() {
         run ! of_b 7 sh -c 'echo more >>/data/file'
 }
 
-@test "what belongs to an owner that the target's container lacks is nobody's there, and root has no rights over it" {
+@test "owners without an id in the target's container show as 65534 there, and root gets no rights" {
         MAP_OF_B='0 200000 1000' start_overlay_and_plain
         serve_c2c /share /data
         assert_owners_agree /share /data 999
@@ -172,7 +172,7 @@ nobodys_of() {
         is "$(in_a stat -c %a /share/file)" 600
 }
 
-@test "ids that the source's container lacks are given to nothing, and who has one is nobody in the source" {
+@test "chown and ACLs with ids that the source's container lacks fail" {
         MAP_OF_A='0 100000 1000' start_overlay_and_plain
         serve_c2c /share /data
         assert_owners_agree /share /data 999
@@ -510,7 +510,7 @@ with_links() {
         in_a sh -c 'mkdir /share && mount -t ramfs ramfs /share'
         c2c /share /data '"ids": "remap"'
         assert_failure EOPNOTSUPP
-        shows "for filesystems with files of users"
+        shows "does not serve this type of filesystem"
         no_remap_processes
 }
 

@@ -319,7 +319,7 @@ data_ends() {
                 mount -t "$type" "$type" "$kernel/$type"
                 helper mount-bind "{\"container\": $CONTAINER_PID, \"target\": \"/data\", \"source\": \"$kernel/$type\", \"fallback\": \"remap\"}"
                 assert_failure EOPNOTSUPP
-                [[ $(json_field .message) == *'files of users'* ]]
+                [[ $(json_field .message) == *'does not serve this type of filesystem'* ]]
                 helper mount-overlay "$(overlay_request "\"lower\": [\"$kernel/$type\", \"$BATS_TEST_TMPDIR/lower\"], \"fallback\": \"remap\"")"
                 assert_failure
                 umount "$kernel/$type"

@@ -480,7 +480,7 @@ END_OF_FILE
 }
 
 # bats test_tags=deep
-@test "the set backports runs what is tagged neither sweep nor deep, on that kernel, and others run none of it" {
+@test "backports runs the tests tagged neither sweep nor deep on its kernel; no other set does" {
         test_file newer <<'END_OF_FILE'
 test "passes" { true; }
 # bats test_tags=sweep
@@ -606,7 +606,7 @@ END_OF_FILE
 }
 
 # bats test_tags=deep
-@test "what cannot be understood is refused" {
+@test "unknown arguments are refused" {
         local arguments
         for arguments in '' '--unknown' '--jobs' '--jobs none check' 'check --stride 0' 'nothing'; do
                 # shellcheck disable=SC2086 # words

@@ -470,7 +470,7 @@ put_setuid_program() {
 
 # ---- what is refused
 
-@test "what cannot be a size is not understood" {
+@test "an invalid size is refused" {
         start_container plain
         container_snapshot
         node_snapshot

@@ -103,7 +103,7 @@ made_block() {
         kubelet_detach db
 }
 
-@test "an index that a verb of the driver makes anew has what is wanted in containers" {
+@test "an index that a verb rebuilds has the mounts wanted in containers" {
         local id
         made_block db
         start_container crun

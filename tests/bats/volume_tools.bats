@@ -299,7 +299,7 @@ teardown() {
         removed '{"name": "data"}'
 }
 
-@test "what contradicts a volume's promise is not mounted" {
+@test "a use that contradicts the recorded fsType or targetType is refused" {
         created '{"name": "data", "size": "120m", "fsType": "btrfs"}'
         kubelet_attach data type=loop @fsType=ext4
         make_dir "$(global_dir data)"

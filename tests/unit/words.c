@@ -78,7 +78,7 @@ static void a_key_that_is_an_option_takes_no_word(void **state)
         check_says(&bind, "--container.pod ns/p --container.container c /srv /data",
                    "{\"container\":{\"pod\":\"ns/p\",\"container\":\"c\"},\"source\":\"/srv\",\"target\":\"/data\"}");
         check_refused(&bind, "--container web --container.unit x /srv /data",
-                      "--container.unit and the same in one word: one of them is enough");
+                      "--container.unit is given twice, as one word and in parts");
 }
 
 static void a_word_that_may_be_missing_gives_way_to_one_that_may_not(void **state)

@@ -79,7 +79,7 @@ static int find_option(const struct words *words, json_t *request, char *name, s
         while (table != NULL && (part = strsep(&name, ".")) != NULL) {
                 if (ret_option->key != NULL &&
                     (ret_option->object = enter(ret_option->object, ret_option->key->name)) == NULL)
-                        return refuse(ret_option->text, "and the same in one word: one of them is enough", error);
+                        return refuse(ret_option->text, "is given twice, as one word and in parts", error);
                 if ((ret_option->key = find_row(table, programs, part)) == NULL)
                         return 0;
                 table = ret_option->key->spelling >= SPELLED_MEMBERS ? ret_option->key->members : NULL;

@@ -243,11 +243,13 @@ void module_find(const char *name, struct host_finding *ret_finding)
         if (r == 1)
                 host_found(ret_finding, HOST_OK, "module %s is installed, and not loaded yet", name);
         else if (r == 0)
-                host_found(ret_finding, HOST_MISSING, "the kernel has it not, and module %s is not installed", name);
+                host_found(ret_finding, HOST_MISSING, "the kernel does not have it, and module %s is not installed",
+                           name);
         else if (r == -ENOSYS)
-                host_found(ret_finding, HOST_MISSING, "the kernel has it not, and loads no modules");
+                host_found(ret_finding, HOST_MISSING, "the kernel does not have it, and loads no modules");
         else
-                host_found(ret_finding, HOST_UNKNOWN, "the kernel has it not yet; its modules are not to be seen here");
+                host_found(ret_finding, HOST_UNKNOWN,
+                           "the kernel does not have it yet; its modules cannot be seen here");
 }
 
 bool kernel_lists(const char *list, char before, const char *name)

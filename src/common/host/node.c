@@ -97,7 +97,7 @@ void probe_apparmor(const char *argument, struct host_finding *ret_finding)
 
         (void)argument;
         if (!file_says("/sys/module/apparmor/parameters/enabled", "Y")) {
-                host_found(ret_finding, HOST_OK, "the kernel has it not, or it is off");
+                host_found(ret_finding, HOST_OK, "the kernel does not have it, or it is off");
                 return;
         }
         length = file_read(AT_FDCWD, "/proc/self/attr/current", label, sizeof label);
@@ -117,7 +117,7 @@ void probe_selinux(const char *argument, struct host_finding *ret_finding)
         else if (file_says("/sys/fs/selinux/enforce", "0"))
                 host_found(ret_finding, HOST_OK, "it is permissive");
         else
-                host_found(ret_finding, HOST_OK, "the kernel has it not, or it is off");
+                host_found(ret_finding, HOST_OK, "the kernel does not have it, or it is off");
 }
 
 /* What was written in the future was written by a clock that was right, or this one is not. */

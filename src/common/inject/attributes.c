@@ -71,8 +71,8 @@ int attributes_check_served(const struct injection *injection, int fd, struct er
                 return fail(error, -known, "fstatfs", injection->request->source);
         return known > 0 ? 0
                          : injection_fail_ids(injection,
-                                              "\"remap\" by itself is for filesystems with files of users, and this is "
-                                              "none that it knows",
+                                              "remap-daemon does not serve this type of filesystem unless \"ids\" is "
+                                              "\"remap\"",
                                               error);
 }
 

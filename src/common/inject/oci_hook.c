@@ -125,7 +125,7 @@ bool oci_hook_concerns(const struct oci_hook *hook)
 int oci_hook_read(struct oci_hook *ret_hook, enum oci_hook_event event, const struct oci_hook_volume *volume,
                   struct error *error)
 {
-        json_t *state = NULL;
+        json_t *state;
         json_t *annotations;
         const char *name;
         json_int_t pid;
@@ -133,8 +133,8 @@ int oci_hook_read(struct oci_hook *ret_hook, enum oci_hook_event event, const st
         int r;
 
         *ret_hook = (struct oci_hook){ .event = event };
-        r = read_state(&state, error);
-        ret_hook->state = state;
+        r = read_state(&ret_hook->state, error);
+        state = ret_hook->state;
         if (r == 0 && volume != NULL)
                 r = ask_for_volume(state, volume, error);
         if (r < 0)

@@ -8,6 +8,8 @@
 #include <limits.h>
 #include <stdbool.h>
 
+#include <jansson.h>
+
 #include "base/error.h"
 #include "inject/apply.h"
 #include "inject/request/request.h"
@@ -24,7 +26,7 @@ enum oci_hook_event {
 
 struct oci_hook {
         enum oci_hook_event event;
-        void *state; /* owned: the JSON object that the strings below point into */
+        json_t *state; /* owned: the JSON object that the strings below point into */
         const char *id;
         pid_t pid; /* 0 at poststop */
         const char *bundle;

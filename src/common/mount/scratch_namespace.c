@@ -38,12 +38,12 @@ static int enter_with(int mount_fd, struct error *error)
 
 int scratch_namespace_enter(struct error *error)
 {
-        cleanup_close int stage_fd = superblock_new_tmpfs(error);
-        int r = stage_fd < 0 ? stage_fd : enter_with(stage_fd, error);
+        cleanup_close int tmpfs_fd = superblock_new_tmpfs(error);
+        int r = tmpfs_fd < 0 ? tmpfs_fd : enter_with(tmpfs_fd, error);
 
         if (r < 0)
                 return r;
-        return fchdir(stage_fd) < 0 ? fail(error, errno, "fchdir", "a private namespace") : 0;
+        return fchdir(tmpfs_fd) < 0 ? fail(error, errno, "fchdir", "a private namespace") : 0;
 }
 
 int scratch_namespace_attach(int mount_fd, const char *name, bool directory, struct error *error)

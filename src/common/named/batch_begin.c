@@ -12,7 +12,7 @@
 #include "inject/oci_hook.h"
 #include "inject/request/request.h"
 #include "inject/request/source.h"
-#include "pool/pool_nfs_share.h"
+#include "pool/pool_kind.h"
 #include "process/sealed_child.h"
 #include "state/config.h"
 #include "state/policy.h"
@@ -207,7 +207,7 @@ static int begin(const struct needed *needed, int argc, char **argv, struct erro
 {
         int r = needed->remap ? remap_begin(argc, argv, error) : 0;
 
-        pool_nfs_allow(); /* a volume by name may be on a share, or be made there */
+        pool_kinds_allow(); /* a volume by name may be on a share, or be made there */
         return r < 0 ? r : volume_exec_helpers_begin_for(needed->runs, argc, argv, error);
 }
 

@@ -85,7 +85,7 @@ static int choose(struct kept *kept, const struct injection *injection, struct e
                                                    .name = request->source,
                                                    .pool = request->create.pool,
                                                    .profile = request->create.profile,
-                                                   .target_type = request->raw ? "block" : "mount",
+                                                   .target_type = access_target_type(request->raw),
                                                    .fs_type = request->fs_type,
                                                    .size_bytes = request->create.size_bytes };
         kept->volume.raw = request->raw;

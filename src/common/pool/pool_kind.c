@@ -82,6 +82,13 @@ json_t *pool_kind_common_parameters(const json_t *parameters)
         return common;
 }
 
+void pool_kinds_allow(void)
+{
+        for (size_t i = 0; pool_kinds[i] != NULL; i++)
+                if (pool_kinds[i]->allow != NULL)
+                        pool_kinds[i]->allow();
+}
+
 int pool_kind_check_parameters(const struct pool_kind *kind, const json_t *parameters, struct error *error)
 {
         cleanup_json json_t *own = parameters != NULL ? json_copy((json_t *)parameters) : NULL;

@@ -98,6 +98,7 @@ struct pool_kind {
         /* start and end its helper process, before privileges_drop(); NULL: it has none of its own */
         int (*begin)(int argc, char **argv, struct error *error);
         void (*end)(void);
+        void (*allow)(void); /* its functions may do what pool_kinds_allow() says; NULL: they do no such thing */
         /* take its own keys from a file, each of which was checked. Returns NULL, or what is wrong with them
          * together */
         const char *(*read)(const json_t *file, struct pool *pool);
@@ -229,6 +230,9 @@ bool pool_parameter_flag(const json_t *parameters, const char *name, bool missin
 
 /* pool_kind_is_of_claim() - whether a parameter is what Kubernetes' provisioner says of a claim. */
 bool pool_kind_is_of_claim(const char *parameter);
+
+/* pool_kinds_allow() - this program may connect to servers and mount their shares: its filter has the calls for it. */
+void pool_kinds_allow(void);
 
 /* pool_kind_check_parameters() - whether a volume with such parameters (or NULL) can be made. Errors: EINVAL. */
 int pool_kind_check_parameters(const struct pool_kind *kind, const json_t *parameters, struct error *error);

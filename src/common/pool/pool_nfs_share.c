@@ -57,7 +57,7 @@ static int mount_share(const struct config *config, const struct pool *pool, con
                         "volumes of a pool of type nfs are made by volume-create and deleted by volume-delete");
         if (nfs_export_join(pool->nfs.server, pool->nfs.share, &export) < 0)
                 return fail_because(error, EINVAL, "mount share", pool->name,
-                                    "\"server\" must be a host name or an address, and \"share\" a path");
+                                    "\"server\" must be a host name or address, and \"share\" a path on it");
         r = nfs_mount_on_node(&mount, error);
         return r == -ENOENT ? fail_missing(pool, error) : r;
 }

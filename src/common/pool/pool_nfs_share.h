@@ -11,12 +11,12 @@
 #include "pool/pool_kind.h"
 #include "state/config.h"
 
-/* pool_nfs_allow() - this program may connect to servers and mount their shares: its filter has the calls for it. */
+/* pool_nfs_allow() - for pool_kinds_allow(). */
 void pool_nfs_allow(void);
 
 /*
  * pool_nfs_open_share() - its root. Returns: a descriptor, owned by the caller; the mount ends with the process.
- * Errors: EOPNOTSUPP without pool_nfs_allow(); those of nfs_mount_on_node().
+ * Errors: EOPNOTSUPP without pool_kinds_allow(); those of nfs_mount_on_node().
  */
 int pool_nfs_open_share(const struct config *config, const struct pool *pool, struct error *error);
 

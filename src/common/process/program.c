@@ -274,15 +274,15 @@ int program_begin_words(const struct program *program, int *argc, char ***argv, 
 
 bool program_find_sibling(const char *name, char *ret_path)
 {
-        static const char *const places[] = { "", "/verbs", "/..", "/../libexec/flexgraft",
-                                              "/../libexec/flexgraft/verbs" };
+        static const char *const directories[] = { "", "/verbs", "/..", "/../libexec/flexgraft",
+                                                   "/../libexec/flexgraft/verbs" };
         char self[PATH_MAX];
         struct stat st;
 
         if (exec_own_directory(self) < 0)
                 return false;
-        for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
-                if (snprintf(ret_path, PATH_MAX, "%s%s/%s", self, places[i], name) < PATH_MAX &&
+        for (size_t i = 0; i < sizeof directories / sizeof directories[0]; i++)
+                if (snprintf(ret_path, PATH_MAX, "%s%s/%s", self, directories[i], name) < PATH_MAX &&
                     fstatat(AT_FDCWD, ret_path, &st, 0) == 0 && S_ISREG(st.st_mode) && (st.st_mode & 0111) != 0)
                         return true;
         return false;

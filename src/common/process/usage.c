@@ -33,7 +33,7 @@ const char *usage_verbose;
 
 const struct usage_option usage_of_words[] = {
         { .name = "--json",
-          .help = "JSON also on a terminal, which gets lines and tables else",
+          .help = "JSON also on a terminal, which otherwise gets lines and tables",
           .ret_word = &usage_json },
         { .name = "--verbose", .help = "each step, as it is taken, on standard error", .ret_word = &usage_verbose },
         {},
@@ -112,7 +112,7 @@ static void describe(const struct key *key, char *ret_text, size_t size)
                 length += (size_t)snprintf(ret_text + length, size - length, "; %lld to %lld", (long long)key->minimum,
                                            (long long)key->maximum);
         if (key->preset != NULL && !told && length < size)
-                (void)snprintf(ret_text + length, size - length, " (default %s)", key->preset);
+                (void)snprintf(ret_text + length, size - length, " (default: %s)", key->preset);
 }
 
 static size_t width_of_names(const struct usage *usage)

@@ -109,16 +109,16 @@ static int read_caller(const struct config *config, int dir_fd, struct caller *r
 }
 
 /* When the runtime kills the hook, in seconds, as in hooks.d/: later than the hook gives up by itself. */
-static int timeout_of(const char *stage)
+static int timeout_of(const char *event)
 {
-        return strcmp(stage, "poststop") == 0 ? 30 : 60;
+        return strcmp(event, "poststop") == 0 ? 30 : 60;
 }
 
 /* volume: NULL: what its annotations ask for. raw: its device itself. */
-static json_t *hook(const struct caller *caller, const char *stage, const char *volume, const char *target, bool raw)
+static json_t *hook(const struct caller *caller, const char *event, const char *volume, const char *target, bool raw)
 {
-        json_t *one = json_pack("{s:s, s:s, s:[s, s], s:O, s:i}", "hookName", stage, "path", caller->path, "args", HOOK,
-                                stage, "env", caller->environment, "timeout", timeout_of(stage));
+        json_t *one = json_pack("{s:s, s:s, s:[s, s], s:O, s:i}", "hookName", event, "path", caller->path, "args", HOOK,
+                                event, "env", caller->environment, "timeout", timeout_of(event));
         json_t *arguments = json_object_get(one, "args");
 
         if (volume != NULL) {

@@ -90,7 +90,7 @@ static const struct key keys[] = {
           .help = "erase the volume and free its space, keep disk and content, or erase it but keep the disk for "
                   "reuse; if absent, what volume-create was given" },
         { "only", DELETE, 0, KEY_WORD, .words = kept_apart, FIELD(only),
-          .help = "delete it only if it is that; what is not counts as absent" },
+          .help = "delete it only if it is of this kind; else it counts as absent" },
         { "target", CREATE, 0, KEY_PATH, .maximum = PROVISION_TARGET_MAX - 1, FIELD(target), .traits = WITH_FROM,
           .help = "where a container gets the volume that asks for it as a device (CDI); if absent, /volumes/NAME" },
         { "namespace", CREATE, 0, KEY_TEXT, .maximum = 63, FIELD(namespace), .traits = WITH_FROM,

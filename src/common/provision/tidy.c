@@ -109,7 +109,7 @@ static int tidy(const struct tidying *tidying, const char *name, struct error *e
         if (record.lifecycle == PROVISION_CREATED && !tidying->dry_run && pool_kind_is_torn(&record) &&
             record.size_bytes > DELETE_SOON_MAX_BYTES)
                 return fail_because(error, EBUSY, "restore snapshot", name,
-                                    "%llu bytes are still to be compared, which volume-snapshot has the time for",
+                                    "%llu bytes are not compared yet; run volume-snapshot to finish",
                                     (unsigned long long)record.size_bytes);
         if (record.lifecycle == PROVISION_CREATED)
                 return tidying->dry_run ? 0 : restore_unrestore(call, &record, error);

@@ -52,22 +52,22 @@ static unsigned runs_of_any(enum verb verb)
         return runs;
 }
 
-static unsigned place_of(const struct volume_kind *kind)
+static unsigned index_of(const struct volume_kind *kind)
 {
-        unsigned place = 0;
+        unsigned i = 0;
 
-        while (kind != NULL && volume_kinds[place++] != kind)
+        while (kind != NULL && volume_kinds[i++] != kind)
                 ;
-        return place;
+        return i;
 }
 
-static const struct volume_kind *kind_at(unsigned place)
+static const struct volume_kind *kind_at(unsigned i)
 {
         unsigned count = 0;
 
         while (volume_kinds[count] != NULL)
                 count++;
-        return place > 0 && place <= count ? volume_kinds[place - 1] : NULL;
+        return i > 0 && i <= count ? volume_kinds[i - 1] : NULL;
 }
 
 /* In the process without privileges. Returns 0 for a request that the verb refuses, too, with the reason. */
@@ -81,8 +81,8 @@ static unsigned ask_options(void *argument)
         if (volume_request_parse(&request, words->verb, words->argc, words->argv, &ignored) < 0 ||
             volume_kind_read(&request, words->of_driver, &signs, &ignored) < 0)
                 return 0;
-        words->asked->requested = place_of(signs.requested);
-        words->asked->guessed = place_of(signs.guessed);
+        words->asked->requested = index_of(signs.requested);
+        words->asked->guessed = index_of(signs.guessed);
         return text_copy(words->asked->name, sizeof words->asked->name, request.name);
 }
 

@@ -90,10 +90,11 @@ static int names_of(const struct volume_call *call, struct names *ret_names, str
         if (group == NULL && (r = take_group_of(call, pool != NULL ? pool : POOL_DEFAULT, ret_names, error)) < 0)
                 return r;
         if (group != NULL && !take(ret_names->group, group))
-                return fail_because(error, EINVAL, "find volume", group, "\"%.200s\" is no volume group's name", group);
+                return fail_because(error, EINVAL, "find volume", group, "\"%.200s\" is not a volume group's name",
+                                    group);
         if (!take(ret_names->volume, volume != NULL ? volume : call->request->name))
                 return fail_because(error, EINVAL, "find volume", call->request->name,
-                                    "\"%.200s\" is no logical volume's name",
+                                    "\"%.200s\" is not a logical volume's name",
                                     volume != NULL ? volume : call->request->name);
         return 0;
 }

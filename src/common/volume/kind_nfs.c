@@ -40,7 +40,7 @@ static int parse(const struct volume_request *request, struct nfs_export *ret_ex
                                     "the volume has no export; set \"server\" and \"share\", or \"source\" as "
                                     "\"host:/path\"");
         return r < 0 ? fail_because(error, EINVAL, "check options", request->name,
-                                    "\"server\" must be a host name or an address, and \"share\" a path")
+                                    "\"server\" must be a host name or address, and \"share\" a path on it")
                      : 0;
 }
 

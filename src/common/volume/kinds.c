@@ -88,8 +88,8 @@ static int read_requested(const struct volume_request *request, const struct vol
                 return r;
         *ret_kind = word != NULL ? find_type(word) : NULL;
         if (word != NULL && *ret_kind == NULL)
-                return fail_because(error, EINVAL, "find kind", word, "\"%.64s\" is no type of volume; use one of %s",
-                                    word, VOLUME_TYPE_LIST);
+                return fail_because(error, EINVAL, "find kind", word,
+                                    "\"%.64s\" is not a type of volume; use one of %s", word, VOLUME_TYPE_LIST);
         if (*ret_kind != NULL && of_driver != NULL && *ret_kind != of_driver)
                 return fail_because(error, EINVAL, "find kind", word, "a driver named %s has no volumes of type %s",
                                     of_driver->word, word);

@@ -29,7 +29,7 @@ int named_stage_unmake(const struct volume_call *call, struct error *error);
 /*
  * named_stage_kind_dir() - the directory that has the stages of a kind: of the first kind from *kind on that can be
  * staged so.
- * Gives: kind, its place in volume_kinds; ret_dir, of PATH_MAX bytes. Returns: false: there is no more.
+ * Gives: kind, its index in volume_kinds; ret_dir, of PATH_MAX bytes. Returns: false: there is no more.
  */
 bool named_stage_kind_dir(const char *state_dir, size_t *kind, char *ret_dir);
 

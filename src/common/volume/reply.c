@@ -143,7 +143,7 @@ static enum key_type type_of(enum volume_option_type type)
 static void describe(char *text, size_t size, const struct volume_kind *kind, const struct volume_option *option)
 {
         (void)snprintf(text, size, "%s: %s%s%s%s", kind->word, option->help,
-                       option->fallback != NULL ? " (default " : "", option->fallback ?: "",
+                       option->fallback != NULL ? " (default: " : "", option->fallback ?: "",
                        option->fallback != NULL ? ")" : "");
 }
 

@@ -380,9 +380,8 @@ static int check_policy(const struct request *request, const struct policy *poli
 }
 
 #define HINT_REMAP                                                                                                     \
-        "\"ids\": \"remap\" remaps owners, \"fallback\": \"remap\" in place of \"ids\" does so only where that is "    \
-        "needed, "                                                                                                     \
-        "\"ids\": \"host\" mounts without mapping: foreign owners then show as 65534"
+        "\"ids\": \"remap\" remaps owners, \"fallback\": \"remap\" in place of \"ids\" does so only where that "       \
+        "is needed, \"ids\": \"host\" mounts without mapping: foreign owners then show as 65534"
 
 static const struct hint hints[] = {
         { OPERATION_MAP_OWNERS, 0, HINT_REMAP },

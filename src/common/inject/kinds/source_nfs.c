@@ -101,8 +101,7 @@ static int check(struct request *request, struct error *error)
         int r;
 
         if (request->source != NULL && (request->server != NULL || request->share != NULL))
-                return json_value_refuse(error, "source",
-                                         "and \"server\" with \"share\" say the same: give one of them");
+                return json_value_refuse(error, "source", "cannot be combined with \"server\" and \"share\"");
         if (request->source == NULL && (request->server == NULL || request->share == NULL))
                 return json_value_refuse(error, "source", "is missing: \"host:/path\", or \"server\" and \"share\"");
         r = request->source != NULL ? nfs_export_parse(request->source, &export)
@@ -121,7 +120,7 @@ static int check(struct request *request, struct error *error)
                             (j == 0 || request->options.fs_options[i][2] == '\0'))
                                 return json_value_refuse(
                                         error, "options",
-                                        j == 0 ? "\"mounthost\" is a name: give \"mountaddr\""
+                                        j == 0 ? "\"mounthost\" is not supported: give the address as \"mountaddr\""
                                                : "\"bg\" is not supported: mounts are made in the foreground");
         return 0;
 }

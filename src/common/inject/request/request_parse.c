@@ -19,11 +19,11 @@ static int finish_batch(struct request *request, struct error *error)
         if (!request->wanted)
                 return request_batch_finish(request, error);
         if (request->entry_count > 0)
-                return json_value_refuse(error, "wanted", "stands instead of \"mounts\"");
+                return json_value_refuse(error, "wanted", "cannot be combined with \"mounts\"");
         if (!request->has_container)
                 return json_value_refuse(error, "container", "is missing");
         if (request_key_given(request, "persist"))
-                return json_value_refuse(error, "persist", "is said of what is wanted already");
+                return json_value_refuse(error, "persist", "cannot be combined with \"wanted\"");
         r = request_wanted_add_all(request, error);
         return r < 0 || request->entry_count == 0 ? r : request_batch_finish(request, error);
 }
