@@ -233,8 +233,8 @@ $(BUILD)/flexdriver/main.o $(BUILD)/flexdriver/flexdriver.o: $(BUILD)/flexdriver
 	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
 
 $(BUILD)/bare/all.o: $(BUILD)/bare/start.o $(BUILD)/bare/bare.o $(BUILD)/bare/flexdriver.o $(BUILD)/bare/verbs.o
-	$(Q)$(CC) -nostdlib -no-pie -r -o $@ $^
-	$(Q)$(CROSS)objcopy --keep-global-symbol=bare_start $@
+	$(Q)$(CC) -nostdlib -no-pie -r -o $@.tmp $^
+	$(Q)$(CROSS)objcopy --keep-global-symbol=bare_start $@.tmp $@
 
 $(BUILD)/bare/%.o: src/flexdriver/%.c $(BUILD)/privileges/init.h Makefile
 	$(Q)mkdir -p $(@D)
@@ -379,8 +379,8 @@ NOTICES := libc6-dev libjansson-dev libcap-dev libblkid-dev uuid-dev libc-ares-d
 # $(call PLACE,DIRECTORY,PROGRAMS,VERBS): each is there, entire, at any moment of an upgrade, as when a runtime calls the hook.
 # Of verbs: names of one file.
 PLACE = install -d $(DESTDIR)$(1)/.flexgraft-install && install -m 0755 $(2) $(DESTDIR)$(1)/.flexgraft-install && \
-	$(if $(3),for verb in $(3); do ln $(DESTDIR)$(libexecdir)/flexdriver $(DESTDIR)$(1)/.flexgraft-install/$$verb || exit 1; done && )\
-	mv -f $(DESTDIR)$(1)/.flexgraft-install/* $(DESTDIR)$(1) && rmdir $(DESTDIR)$(1)/.flexgraft-install
+	$(if $(3),for verb in $(3); do ln -f $(DESTDIR)$(libexecdir)/flexdriver $(DESTDIR)$(1)/.flexgraft-install/$$verb || exit 1; done && )mv -f \
+	$(DESTDIR)$(1)/.flexgraft-install/* $(DESTDIR)$(1) && rmdir $(DESTDIR)$(1)/.flexgraft-install
 
 # LINKS=/sbin: links there to what mount(8) runs, where sbindir is none of its places.
 install: all generated

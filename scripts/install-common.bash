@@ -138,7 +138,7 @@ begin_staging() { # DIR
 # copy_programs DIR FILE...: names of one file become names of one copy of it.
 copy_programs() {
         local -a copies=("${@:2}")
-        cp --preserve=links --target-directory="$1" "${copies[@]}"
+        cp --preserve=links --target-directory="$1" "${copies[@]}" 2>/dev/null || cp --target-directory="$1" "${copies[@]}"
         chmod 0755 "${copies[@]/#*\//"$1/"}"
 }
 

@@ -386,13 +386,15 @@ void controller_modify_volume(struct call *call)
 {
         const Csi__V1__ControllerModifyVolumeRequest *request =
                 (const Csi__V1__ControllerModifyVolumeRequest *)call_request(call);
+        const char *policy;
         struct csi_share share;
         json_t *wanted;
 
         if (lacks_id(call, request->volume_id))
                 return;
-        if (csi_share_read(request->volume_id, &share) &&
-            csi_map_find(CSI_MAP(request, mutable_parameters), "reclaimPolicy", /* any_case= */ false) != NULL) {
+        policy = csi_map_find(CSI_MAP(request, mutable_parameters), "reclaimPolicy", /* any_case= */ false);
+        if (policy != NULL && csi_share_read(request->volume_id, &share) &&
+            strcmp(policy, share.on_delete[0] != '\0' ? share.on_delete : "delete") != 0) {
                 call_fail(call, GRPC_INVALID_ARGUMENT,
                           "reclaimPolicy of a volume on a server is part of its id, by which other nodes delete it");
                 return;

@@ -282,7 +282,7 @@ static const struct privilege_row privilege_table[] = {
             GROUP_ORDER, "recvmsg", "pwrite64", "fgetxattr", "fsetxattr", "fremovexattr" } },
         { "unmountdevice",
           { CAP_SYS_ADMIN, CAP_DAC_READ_SEARCH, -1 },
-          { GROUP_VOLUME, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE, GROUP_NODE_MOUNT } },
+          { GROUP_VOLUME, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE, GROUP_NODE_MOUNT, GROUP_QUESTION } },
         { "mount",
           { CAP_SYS_ADMIN, CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE, -1 },
           { GROUP_NODE_MOUNT, GROUP_USES, GROUP_GUARD, GROUP_NETWORK, GROUP_PROVISION, GROUP_REMAP_START, "pwrite64",

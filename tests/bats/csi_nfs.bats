@@ -275,7 +275,7 @@ END_OF_VOLUMES
                 assert_field .capacity_bytes 16777216
         done
         CAPABILITY=$WRITER expand 16777216
-        answers NOT_FOUND
+        answers FAILED_PRECONDITION
 }
 
 @test "a PersistentVolume with any handle that a pod has from a server grows at once, also for one writer, and one with a filesystem of its own does not" {
@@ -284,7 +284,7 @@ END_OF_VOLUMES
                 make_program volume-list "{\"status\": \"Success\", \"volumes\": [], \"mounted\": {\"name\": \"data\", \"path\": \"/t\", \"health\": \"unknown\", \"ownFilesystem\": $own}}"
                 expand 16777216
                 if [[ $own == true ]]; then
-                        answers NOT_FOUND || return 1
+                        answers FAILED_PRECONDITION || return 1
                 else
                         answers OK || return 1
                         assert_field .capacity_bytes 16777216

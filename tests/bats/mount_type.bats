@@ -76,6 +76,11 @@ teardown() {
                 is "$(users site length)" 1
                 helper volume-delete '{"name": "site"}'
                 assert_failure EBUSY
+                if [[ $cover != "$dir" ]]; then
+                        by_name umount.flexgraft "$dir"
+                        says 32 "target is busy"
+                fi
+                is "$(users site length)" 1
                 umount "$cover"
                 is "$(<"$dir/file")" kept
                 umount_type "$dir"

@@ -203,7 +203,7 @@ wrong_type() {
                 [[ $status != 0 && $(json_field .message) == *"$words"* ]] || { show_last; return 1; }
         done <<'END'
 bg|foreground
-mounthost=nas|give "mountaddr"
+mounthost=nas|give the address as "mountaddr"
 addr=127.0.0.2|the server's address is looked up by its name
 END
 }

@@ -163,11 +163,16 @@ int filesystem_unmake(const struct block_device *device, bool same_device, struc
         return block_device_wipe(device, error);
 }
 
-static int repair(enum fs_tool tool, const struct block_device *device, unsigned timeout_seconds, struct error *error)
+int filesystem_repair(const struct block_device *device, const char *type, unsigned timeout_seconds,
+                      struct error *error)
 {
+        size_t i = index_of(type);
         char output[TOOL_OUTPUT_SIZE];
-        int r = fs_tool_run(tool, device->path, false, timeout_seconds, output, error);
+        int r;
 
+        if (i == FILESYSTEMS || !filesystems[i].repaired)
+                return 0;
+        r = fs_tool_run(TOOL_E2FSCK, device->path, false, timeout_seconds, output, error);
         if (r == -ENOENT) {
                 log_say("e2fsck is not installed: %s is mounted unchecked", device->path);
                 return 0;
@@ -179,27 +184,6 @@ static int repair(enum fs_tool tool, const struct block_device *device, unsigned
                 log_say("e2fsck of %s: exit status %d%s: %s", device->path, r,
                         (r & FSCK_CORRECTED) != 0 ? ", repaired" : "", output);
         return r < 0 ? r : 0; /* other bits: e2fsck could not check, and the mount will fail if need be */
-}
-
-int filesystem_repair(const struct block_device *device, const char *type, unsigned timeout_seconds,
-                      struct error *error)
-{
-        size_t i = index_of(type);
-
-        return i == FILESYSTEMS || !filesystems[i].repaired ? 0 : repair(TOOL_E2FSCK, device, timeout_seconds, error);
-}
-
-int filesystem_grow_unmounted(const struct block_device *device, const char *type, unsigned timeout_seconds,
-                              struct error *error)
-{
-        size_t i = index_of(type);
-        int r;
-
-        if (i == FILESYSTEMS || !filesystems[i].repaired)
-                return 1;
-        /* resize2fs takes no other that was mounted since its last whole check */
-        r = repair(TOOL_E2FSCK_WHOLE, device, timeout_seconds, error);
-        return r < 0 ? r : filesystem_grow(device, type, /* dir= */ "", timeout_seconds, error);
 }
 
 int filesystem_mend(const struct block_device *device, const char *type, unsigned timeout_seconds, struct error *error)

@@ -81,13 +81,6 @@ int filesystem_grow_mounted(const struct block_device *device, const char *type,
 int filesystem_grow(const struct block_device *device, const char *type, const char *dir, unsigned timeout_seconds,
                     struct error *error);
 
-/*
- * filesystem_grow_unmounted() - check it, as filesystem_repair() does, and grow it to the size of its device, which nobody
- * has mounted. Returns: 1 a filesystem of this type grows only while it is mounted; 0 done.
- */
-int filesystem_grow_unmounted(const struct block_device *device, const char *type, unsigned timeout_seconds,
-                              struct error *error);
-
 /* ---- filesystems that name other devices of the node, which the kernel would open, whoever may use them */
 
 /*

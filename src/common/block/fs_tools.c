@@ -47,7 +47,6 @@ static const struct {
                                          {},
                                          true },
         [TOOL_E2FSCK] = { "e2fsck", { "-p" }, {}, false },
-        [TOOL_E2FSCK_WHOLE] = { "e2fsck", { "-p", "-f" }, {}, false },
         [TOOL_DEBUGFS_DIRTY] = { "debugfs", { "-n", "-w", "-R", "dirty" }, {}, false },
         [TOOL_RESIZE2FS] = { "resize2fs", {}, {}, true },
         [TOOL_XFS_GROWFS] = { "xfs_growfs", {}, {}, true },

@@ -23,9 +23,8 @@ enum fs_tool {
         TOOL_MKFS_XFS_DIRECT,
         TOOL_MKFS_XFS_SMALL_DIRECT, /* below 1 GiB: with four groups and stripes the log does not fit */
         TOOL_E2FSCK,                /* repairs that need no decision */
-        TOOL_E2FSCK_WHOLE,          /* the same, where it is clean, too */
         TOOL_DEBUGFS_DIRTY,         /* write a new checksum for an ext4 superblock, and request a full check */
-        TOOL_RESIZE2FS,             /* a device: mounted, or checked as a whole */
+        TOOL_RESIZE2FS,             /* a mounted device */
         TOOL_XFS_GROWFS,            /* a directory of the mount */
         TOOL_BTRFS_GROW,            /* a directory of the mount */
         TOOLS

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -73,7 +74,9 @@ static int look_in_table(const struct container *container, const struct mount_i
         int r = mountinfo_open(&table, container->proc_fd);
 
         while (r == 0 && mountinfo_next(&table))
-                if (mountinfo_is(&table, identity))
+                /* ids are used again, so the device must be the same, too, where it says anything */
+                if (table.id == identity->short_id &&
+                    (major(identity->device) == 0 || major(table.device) == 0 || table.device == identity->device))
                         return 1;
         return r;
 }

@@ -8,6 +8,7 @@
 #include <sys/sysmacros.h>
 
 #include "base/fd.h"
+#include "mount/identity.h"
 
 int mountinfo_open(struct mountinfo *ret_table, int proc_fd)
 {
@@ -100,12 +101,6 @@ bool mountinfo_next(struct mountinfo *table)
         *field = '\0';
         unescape((char *)table->mount_point);
         return true;
-}
-
-bool mountinfo_is(const struct mountinfo *line, const struct mount_identity *identity)
-{
-        return line->id == (identity->unique ? identity->short_id : identity->id) &&
-               (major(identity->device) == 0 || major(line->device) == 0 || line->device == identity->device);
 }
 
 int mountinfo_find_own(struct mountinfo *ret_table, int fd)

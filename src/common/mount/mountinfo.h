@@ -13,8 +13,6 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "mount/identity.h"
-
 struct mountinfo {
         FILE *file;
         char *line;
@@ -35,9 +33,6 @@ int mountinfo_open(struct mountinfo *ret_table, int proc_fd);
 
 /* mountinfo_open_own() - the same of the mount namespace that we are in. */
 int mountinfo_open_own(struct mountinfo *ret_table);
-
-/* mountinfo_is() - whether the line is of this mount: of its short id, which is used again, and of its device if it has one. */
-bool mountinfo_is(const struct mountinfo *line, const struct mount_identity *identity);
 
 /*
  * mountinfo_find_own() - the same, and go to the line of the mount that fd is on. Returns 1; 0: it has none, as a detached

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -62,18 +63,27 @@ int on_node_place_file(int mount_fd, const char *path, struct error *error)
         return 0;
 }
 
-int on_node_has(const struct mount_identity *identity)
+/* Ids are used again, lowest first: the device, and the directory's name, must be the same, too. */
+static bool is_line_of(const struct mountinfo *line, const struct mount_identity *identity, const char *dir)
+{
+        return line->id == identity->id &&
+               (major(identity->device) != 0 ? line->device == identity->device : major(line->device) == 0) &&
+               strcmp(strrchr(line->mount_point, '/'), strrchr(dir, '/')) == 0;
+}
+
+int on_node_has(const struct mount_identity *identity, const char *dir)
 {
         cleanup_mount_table struct mountinfo table = {};
         int r = mount_identity_is_in(identity, /* mnt_ns_id= */ 0);
 
-        if (r != -ENOSYS)
-                return r;
+        if (r != -ENOSYS ||
+            identity->unique) /* a kernel that has such identities has statmount, unless it is forbidden */
+                return r == -ENOSYS ? 0 : r;
         r = mountinfo_open_own(&table);
         while (r == 0 && mountinfo_next(&table))
-                if (mountinfo_is(&table, identity))
+                if (is_line_of(&table, identity, dir))
                         return 1;
-        return r;
+        return r == 0 && table.failed ? -EIO : r;
 }
 
 struct removal {

@@ -29,9 +29,12 @@ int on_node_place_file(int mount_fd, const char *path, struct error *error);
 
 /*
  * on_node_has() - whether the mount namespace that we are in has the mount, also where its directory does not show it:
- * below another mount, or below a directory that is covered. Of this boot. Returns 1 or 0, or negative errno.
+ * below another mount, or below a directory that is covered.
+ *
+ * Takes:   identity, of this boot; dir, on which it was mounted.
+ * Returns: 1 or 0, or negative errno.
  */
-int on_node_has(const struct mount_identity *identity);
+int on_node_has(const struct mount_identity *identity, const char *dir);
 
 /*
  * on_node_remove() - take off all that is mounted on a directory, and below it.

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "mount/detached.h"
 #include "mount/mountinfo.h"
+#include "mount/on_node.h"
 #include "mount/superblock.h"
 #include "pool/pool_kind.h"
 #include "process/worker.h"
@@ -140,11 +141,17 @@ static int make(const struct node_mount *mount, struct error *error)
 }
 
 /* Below a shared mount it has become a shared one. */
-static int set_propagation(const struct node_mount *mount, struct error *error)
+static int set_propagation(const struct node_mount *mount, int mount_fd, struct error *error)
 {
         const struct mount_attributes attributes = { .propagation = (uint64_t)mount->propagation };
+        struct error ignored; /* the first failure is the one to report */
+        int r = mount->propagation == 0 ? 0 : detached_mount_set(mount_fd, mount->name, &attributes, -EBADF, error);
 
-        return mount->propagation == 0 ? 0 : node_mounted_set(mount->target, &attributes, error);
+        if (r < 0 && on_node_unmount(mount->target, MNT_DETACH, volume.call.config.unmount_seconds, &ignored) == 0) {
+                volume_record_forget(&volume.call.record, mount->target);
+                (void)mount_dir_save(&volume.call, &ignored);
+        }
+        return r;
 }
 
 static int place(const struct node_mount *mount, struct error *error)
@@ -160,7 +167,7 @@ static int place(const struct node_mount *mount, struct error *error)
                 volume_call_init_record(&volume.call);
         r = mount_dir_put(&volume.call, &(struct mount_dir_new){ .mount_fd = mount_fd, .durability = FILE_ORDERED },
                           error);
-        return r < 0 ? r : set_propagation(mount, error);
+        return r < 0 ? r : set_propagation(mount, mount_fd, error);
 }
 
 static int work(void *argument, struct error *error)

@@ -95,6 +95,7 @@ static void let_go(struct job *job)
 /* With the volume's lock. A mount over it, or one of another volume, is unmounted as any other. */
 static int unmount_volume(struct job *job, struct error *error)
 {
+        const struct mount_dir *place;
         struct error unsaid; /* the record only shows it */
         unsigned ignored;
         bool known;
@@ -103,8 +104,12 @@ static int unmount_volume(struct job *job, struct error *error)
 
         if ((r = volume_by_name_hold(&volume, job->name, /* look= */ false, error)) < 0)
                 return r;
-        known = volume_record_mount_dir(&volume.call.record, job->target) != NULL;
+        place = volume_record_mount_dir(&volume.call.record, job->target);
+        known = place != NULL;
         look = mount_dir_look(&volume.call, job->target, &ignored, error);
+        if (known && look != MOUNT_DIR_TAKEN && look != MOUNT_DIR_OURS && mount_dir_has(&volume.call, place))
+                return fail_because(error, EBUSY, OPERATION_UMOUNT2, job->target,
+                                    "it is covered by what is mounted on a directory above: unmount that first");
         if (known && (look == MOUNT_DIR_BARE || look == MOUNT_DIR_MISSING)) { /* a call was killed */
                 let_go(job);
                 return fail(error, EINVAL, OPERATION_UMOUNT2, job->target);

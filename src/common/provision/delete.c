@@ -51,7 +51,7 @@ static int check_unpublished(const struct provision_call *call, const char *name
                 struct mount_seen seen;
 
                 if ((mount_see(AT_FDCWD, place->dir, &seen) == 0 && mount_seen_is(&seen, &place->identity)) ||
-                    (is_of_this_boot(&volume) && on_node_has(&place->identity) != 0))
+                    (is_of_this_boot(&volume) && on_node_has(&place->identity, place->dir) != 0))
                         return fail_because(error, EBUSY, "look for users", name, "it is mounted on %.1000s",
                                             place->dir);
         }

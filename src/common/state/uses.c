@@ -121,7 +121,7 @@ static bool is_mounted(struct list *list, const struct volume_record *record, co
                 return true;
         if (r < 0 && r != -ENOENT && r != -ENOTDIR)
                 return true; /* it cannot be asked */
-        if (strcmp(record->boot_id, list->boot_id) == 0 && on_node_has(&place->identity) != 0)
+        if (strcmp(record->boot_id, list->boot_id) == 0 && on_node_has(&place->identity, place->dir) != 0)
                 return true; /* below another mount; or that cannot be asked */
         if (place->pod_device != 0 && loop_guard_exists(place->pod_device))
                 return true; /* a process may have it open */

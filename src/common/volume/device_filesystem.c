@@ -63,18 +63,6 @@ int device_filesystem_unmake(const struct volume_call *call, struct error *error
         return filesystem_unmake(&device, strcmp(identity, call->record.formatting) == 0, error);
 }
 
-/* A copy that is larger than its source grows, too: xfs and btrfs do when they are mounted (volume_stage_attached()). */
-static int repair(const struct volume_call *call, const struct block_device *device, const char *type,
-                  struct error *error)
-{
-        int r;
-
-        if (!provisioned_grows(call))
-                return filesystem_repair(device, type, call->config.command_seconds, error);
-        r = filesystem_grow_unmounted(device, type, call->config.command_seconds, error);
-        return r != 0 ? (r < 0 ? r : 0) : provisioned_note_grown(call, error);
-}
-
 /* Gives: ret_type, and ret_formatted: the record must say so, durably, before the filesystem is used. */
 static int prepare(struct volume_call *call, const struct block_device *device, char *ret_type, bool *ret_formatted,
                    struct error *error)
@@ -95,7 +83,8 @@ static int prepare(struct volume_call *call, const struct block_device *device, 
                         return r;
                 volume_forget_namespace(call);
                 *ret_formatted = true;
-        } else if (!call->request->read_only && (r = repair(call, device, ret_type, error)) < 0)
+        } else if (!call->request->read_only &&
+                   (r = filesystem_repair(device, ret_type, call->config.command_seconds, error)) < 0)
                 return r;
         call->record.formatting[0] = '\0';
         return 0;

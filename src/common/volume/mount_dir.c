@@ -93,7 +93,7 @@ bool mount_dir_has(const struct volume_call *call, const struct mount_dir *place
         unsigned missing;
 
         return mount_dir_look(call, place->dir, &missing, &ignored) == MOUNT_DIR_OURS ||
-               (strcmp(call->record.boot_id, call->boot_id) == 0 && on_node_has(&place->identity) > 0);
+               (strcmp(call->record.boot_id, call->boot_id) == 0 && on_node_has(&place->identity, place->dir) > 0);
 }
 
 bool mount_dir_is_staged(const struct volume_call *call)

@@ -310,6 +310,11 @@ int volume_unmount(struct volume_call *call, struct error *error)
         if (r < 0)
                 return r;
         call->was_unmounted = r == 0;
+        place = call->recorded ? volume_record_mount_dir(&call->record, dir) : NULL;
+        if (place != NULL && mount_dir_has(call, place))
+                return fail_because(error, EBUSY, "unmount", dir,
+                                    "it is mounted there still, below what is mounted on a directory above: unmount "
+                                    "that first");
         if (lazy) {
                 log_say("%s was busy or did not answer, and was detached lazily", dir);
                 (void)snprintf(call->answer.message, sizeof call->answer.message,
@@ -320,7 +325,7 @@ int volume_unmount(struct volume_call *call, struct error *error)
                 return r < 0 ? r : 0;
         if (removes_dir(call))
                 mount_dir_unmake(dir, 1);
-        place = call->recorded ? volume_record_mount_dir(&call->record, dir) : NULL;
+        place = call->recorded ? volume_record_mount_dir(&call->record, dir) : NULL; /* unmake() may have changed it */
         if (place != NULL && (r = pod_device_give_back(call, place, error)) < 0)
                 return r;
         if (place != NULL) {

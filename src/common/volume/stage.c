@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "block/device.h"
 #include "block/filesystem.h"
+#include "process/log.h"
 #include "volume/choose.h"
 #include "volume/device_filesystem.h"
 #include "volume/mount_dir.h"
@@ -29,20 +30,24 @@ static int stage_device(struct volume_call *call, unsigned made, struct error *e
                                  error);
 }
 
-/* A copy that is larger than its source has a filesystem of the source's size, which also is what is mounted already. */
-static int grow(const struct volume_call *call, struct error *error)
+/*
+ * A copy that is larger than its source has a filesystem of the source's size, which also is what is mounted already. What
+ * does not grow, as a btrfs of less than 256 MiB, serves as it is.
+ */
+static void grow(const struct volume_call *call)
 {
         char type[FILESYSTEM_TYPE_SIZE];
         struct block_device device;
-        int r;
+        struct error error;
 
-        if (call->request->read_only || !provisioned_grows(call))
-                return 0;
+        if (call->request->read_only || call->record.read_only || !provisioned_grows(call))
+                return;
         volume_call_device(call, &device);
-        if ((r = block_device_fs_type(&device, type, error)) < 0)
-                return r;
-        r = filesystem_grow(&device, type, call->request->dir, call->config.command_seconds, error);
-        return r < 0 && r != -EOPNOTSUPP ? r : provisioned_note_grown(call, error);
+        if (block_device_fs_type(&device, type, &error) < 0 ||
+            filesystem_grow(&device, type, call->request->dir, call->config.command_seconds, &error) < 0 ||
+            provisioned_note_grown(call, &error) < 0)
+                log_say("the filesystem of volume %s may be smaller than the volume: %s", call->request->name,
+                        error_why(&error));
 }
 
 /* Only attached: mount places the device itself. */
@@ -118,5 +123,7 @@ int volume_stage_attached(struct volume_call *call, struct error *error)
 {
         int r = stage_attached(call, error);
 
-        return r < 0 ? r : grow(call, error);
+        if (r == 0)
+                grow(call);
+        return r;
 }

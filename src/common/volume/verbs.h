@@ -2,7 +2,7 @@
 /*
  * verbs.h - the verbs, and what a driver can do by its name: one program is installed under many.
  *
- * It uses only string functions of the C library: flexdriver has no others (src/flexdriver/bare.h).
+ * It uses only string functions of the C library: where flexdriver begins there are no others (src/flexdriver/bare.h).
  */
 #ifndef FLEXGRAFT_VOLUME_VERBS_H
 #define FLEXGRAFT_VOLUME_VERBS_H
