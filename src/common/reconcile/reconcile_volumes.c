@@ -71,7 +71,7 @@ static void drop(struct reconcile_round *round, struct volume_call *call)
 
         if (!round->reconcile->dry_run) {
                 sighting_forget(call);
-                if (volume_call_drop(call, &error) < 0) {
+                if (volume_call_remove_record(call, &error) < 0) {
                         reconcile_problem(round->reconcile, call->record.name, &error);
                         return;
                 }

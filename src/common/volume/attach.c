@@ -180,7 +180,7 @@ static int detach_lost(struct volume_call *call, struct error *error)
                 return r;
         if ((r = call->kind->detach(call, error)) < 0)
                 return r;
-        return volume_call_drop(call, error);
+        return volume_call_remove_record(call, error);
 }
 
 /* What an unstage that could not end has left, and knows no more: for CSI, its directory does not have the volume's name. */
@@ -247,5 +247,5 @@ int volume_detach_recorded(struct volume_call *call, struct error *error)
         sighting_forget(call);
         if (!unformatted)
                 return keep_record(call, error);
-        return volume_call_drop(call, error);
+        return volume_call_remove_record(call, error);
 }

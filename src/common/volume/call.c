@@ -309,7 +309,7 @@ int volume_call_save(struct volume_call *call, enum file_durability durability, 
         return r;
 }
 
-int volume_call_drop(struct volume_call *call, struct error *error)
+int volume_call_remove_record(struct volume_call *call, struct error *error)
 {
         int r;
 

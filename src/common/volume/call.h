@@ -97,8 +97,8 @@ void volume_call_init_record(struct volume_call *call);
 /* volume_call_save() - write the record. */
 int volume_call_save(struct volume_call *call, enum file_durability durability, struct error *error);
 
-/* volume_call_drop() - remove the record, or the file that a killed call left when it wrote one. */
-int volume_call_drop(struct volume_call *call, struct error *error);
+/* volume_call_remove_record() - remove the record, or the file that a killed call left when it wrote one. */
+int volume_call_remove_record(struct volume_call *call, struct error *error);
 
 /* volume_call_is_here() - whether the request's node is this one; "" is. */
 bool volume_call_is_here(const struct volume_call *call);

@@ -52,9 +52,7 @@ int volume_choose_growing(const struct volume_call *call, struct error *error)
 
 void volume_choose_lost(struct volume_call *call)
 {
-        for (size_t i = 0; volume_kinds[i] != NULL; i++)
-                if (volume_kinds[i]->tagged)
-                        call->kind = volume_kinds[i];
+        call->kind = volume_kind_tagged();
 }
 
 int volume_choose_open(struct volume_call *call, struct error *error)

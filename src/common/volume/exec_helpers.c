@@ -211,8 +211,8 @@ static unsigned of_record(const struct command_line *words)
         if (words->argc < 2 || config_load(&config, &ignored) < 0)
                 return 0;
         r = volume_record_peek(config.state_dir, words->argv[1], words->driver, &record, &ignored);
-        if (r == -ENOENT)
-                return words->of_driver != NULL ? volume_exec_helpers_of(words->of_driver, words->verb) : 0;
+        if (r == -ENOENT) /* then it is looked for as volume_choose_lost() says */
+                return volume_exec_helpers_of(volume_kind_tagged(), words->verb);
         kind = r == 0 ? volume_kind_find(record.kind) : NULL;
         return kind != NULL ? volume_exec_helpers_of(kind, words->verb) : runs_of_any(words->verb);
 }

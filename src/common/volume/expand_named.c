@@ -117,11 +117,11 @@ static int grow_unattached(struct volume_call *call, struct error *error)
         volume_call_device(call, &device);
         if ((r = grow_on(call, &device, error)) < 0) {
                 if (call->kind->detach(call, &ignored) == 0) /* the first failure is the one to report */
-                        (void)volume_call_drop(call, &ignored);
+                        (void)volume_call_remove_record(call, &ignored);
                 return r;
         }
         r = call->kind->detach(call, error);
-        return r < 0 ? r : volume_call_drop(call, error);
+        return r < 0 ? r : volume_call_remove_record(call, error);
 }
 
 static int grow_filesystem(struct volume_call *call, struct error *error)

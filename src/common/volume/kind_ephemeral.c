@@ -60,14 +60,14 @@ static int detach_inner(struct volume_inner *inner, struct error *error)
         if (r < 0)
                 return r;
         if (!call->recorded)
-                return volume_call_drop(call, error);
+                return volume_call_remove_record(call, error);
         call->kind = find_kind(call->record.kind);
         if (call->kind == NULL)
                 return fail_because(error, EPROTO, "detach", inner->request.name, "its record is of type %.15s",
                                     call->record.kind);
         if ((r = call->kind->look(call, error)) < 0 || (r > 0 && (r = call->kind->detach(call, error)) < 0))
                 return r;
-        return volume_call_drop(call, error);
+        return volume_call_remove_record(call, error);
 }
 
 /* What a mount leaves that is killed before its first record has its name. */
@@ -261,7 +261,7 @@ static int make(struct volume_call *call, struct error *error)
         if (unmake(call, dir, &ignored) == 0) {
                 volume_record_forget(&call->record, dir);
                 if (call->record.published_count == 0)
-                        (void)volume_call_drop(call, &ignored);
+                        (void)volume_call_remove_record(call, &ignored);
                 else
                         (void)volume_call_save(call, FILE_ORDERED, &ignored);
         }

@@ -115,7 +115,7 @@ static int unstage_volume(const struct volume_call *call, const char *dir, struc
         init_inner(call, dir, dir);
         if ((r = volume_call_open(&current.call, error)) == 0 &&
             (!current.call.recorded || (r = current.call.kind->detach(&current.call, error)) == 0))
-                r = volume_call_drop(&current.call, error);
+                r = volume_call_remove_record(&current.call, error);
         volume_inner_end(&current);
         if (r < 0)
                 return r;

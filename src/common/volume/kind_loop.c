@@ -163,7 +163,7 @@ static int attach_new(struct volume_call *call, const struct loop_image *image, 
         if (r < 0 && !was_recorded) {
                 struct error ignored;
 
-                (void)volume_call_drop(call, &ignored); /* likewise */
+                (void)volume_call_remove_record(call, &ignored); /* likewise */
         }
         return r;
 }

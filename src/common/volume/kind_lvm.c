@@ -239,7 +239,7 @@ static int attach(struct volume_call *call, struct error *error)
                 return r;
         r = activate(call, &names, error);
         if (r < 0 && !was_recorded)
-                (void)volume_call_drop(call, &ignored); /* the first failure is the one to report */
+                (void)volume_call_remove_record(call, &ignored); /* the first failure is the one to report */
         return r;
 }
 

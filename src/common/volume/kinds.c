@@ -28,6 +28,15 @@ const struct volume_kind *volume_kind_find(const char *word)
         return NULL;
 }
 
+const struct volume_kind *volume_kind_tagged(void)
+{
+        size_t i = 0;
+
+        while (!volume_kinds[i]->tagged)
+                i++;
+        return volume_kinds[i];
+}
+
 static bool wraps(const struct volume_kind *kind)
 {
         return kind->stage != NULL;

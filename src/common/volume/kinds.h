@@ -17,6 +17,9 @@ extern const struct volume_kind *const volume_kinds[];
 /* volume_kind_find() - the kind of a record's type; NULL for none. */
 const struct volume_kind *volume_kind_find(const char *word);
 
+/* volume_kind_tagged() - the kind whose devices are found without a record. */
+const struct volume_kind *volume_kind_tagged(void);
+
 /* volume_kind_of_driver() - the kind that a driver's name, VENDOR~KIND, restricts it to; NULL for none. */
 const struct volume_kind *volume_kind_of_driver(const char *driver);
 

@@ -225,7 +225,7 @@ int mount_dir_save(struct volume_call *call, struct error *error)
         const struct volume_record *record = &call->record;
 
         if (!volume_kind_has_device(record->kind) && record->published_count == 0 && record->staged.dir == NULL)
-                return volume_call_drop(call, error);
+                return volume_call_remove_record(call, error);
         return volume_call_save(call, FILE_ORDERED, error);
 }
 
