@@ -75,6 +75,11 @@ void append(fuse_req_t request, int fd, const char *data, size_t size)
         while (request_replayed() && !request_may_have_changed() && is_another_begun(fd))
                 (void)poll(NULL, 0, AGAIN_MS);
         (void)pthread_mutex_lock(turn);
+        if (request_given_up()) { /* while it waited: the number may be another file's, and the answer is not waited for */
+                (void)pthread_mutex_unlock(turn);
+                operation_reply_error(request, -EINTR);
+                return;
+        }
         done = done_before(fd, size);
         n = done == size ? (ssize_t)size : append_rest(fd, data, size, done);
         if (n < 0)

@@ -192,7 +192,7 @@ pid_t caller_process(pid_t thread, uid_t *ret_uid)
 bool caller_is_dying(pid_t pid)
 {
         static const char *const members[] = { "\nSigPnd:", "\nShdPnd:" };
-        char text[4096];
+        char text[16384]; /* the signals stand behind the groups */
 
         if (pid <= 0 || !proc_status(pid, text, sizeof text))
                 return false; /* nothing waits for an answer any more */

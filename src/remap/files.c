@@ -380,6 +380,9 @@ void files_fallocate(fuse_req_t request, fuse_ino_t number, int mode, off_t offs
         operation_reply_error(request, r);
 }
 
+#define COPY_MAX                                                                                                       \
+        ((size_t)64 * 1024 * 1024) /* nobody waits long for the end of what cannot be interrupted; callers go on */
+
 void files_copy(fuse_req_t request, fuse_ino_t from, off_t from_offset, struct fuse_file_info *from_file, fuse_ino_t to,
                 off_t to_offset, struct fuse_file_info *to_file, size_t length, int flags)
 {
@@ -387,6 +390,8 @@ void files_copy(fuse_req_t request, fuse_ino_t from, off_t from_offset, struct f
 
         (void)from;
         (void)to;
+        if (length > COPY_MAX)
+                length = COPY_MAX;
         if (n == 0) {
                 n = copy_file_range((int)from_file->fh, &from_offset, (int)to_file->fh, &to_offset, length,
                                     (unsigned)flags);

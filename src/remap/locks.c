@@ -122,14 +122,18 @@ static void end_owner(struct node *node, struct lock_owner *owner)
         descriptor_end(owner->fd);
 }
 
-/* With owners_mutex held. Its locks are released; its descriptor stays while another thread of this owner waits on it. */
+/*
+ * With owners_mutex held. Its locks are released; its descriptor stays while another thread of this owner waits on it. The
+ * number of the file that was closed is another's from now on: what the thread then gets ends with a flush of the owner's.
+ */
 static void leave_owner(struct node *node, struct lock_owner *owner)
 {
         struct flock all = { .l_type = F_UNLCK, .l_whence = SEEK_SET };
 
-        if (waiters_have(owner->fd))
+        if (waiters_have(owner->fd)) {
                 (void)fcntl(owner->fd, F_OFD_SETLK, &all);
-        else
+                owner->file = -1;
+        } else
                 end_owner(node, owner);
 }
 

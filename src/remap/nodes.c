@@ -113,6 +113,25 @@ static void count_open_files(void)
                         passthrough_forget(&shared->nodes[i]);
 }
 
+/* A server that squashes root lets it open no directory of another user's: that user may. */
+static int open_root(void)
+{
+        static const char path[] = "/proc/self/fd/4";
+        const int flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC;
+        int fd = open(path, flags);
+        struct stat st;
+
+        _Static_assert(FD_ROOT == 4, "the path above");
+        if (fd >= 0 || errno != EACCES || fstat(FD_ROOT, &st) < 0)
+                return fd;
+        (void)setfsgid(st.st_gid); /* these cannot fail for root */
+        (void)setfsuid(st.st_uid);
+        fd = open(path, flags);
+        (void)setfsuid(0);
+        (void)setfsgid(0);
+        return fd;
+}
+
 int nodes_begin(void)
 {
         struct statfs fs;
@@ -127,8 +146,7 @@ int nodes_begin(void)
                 return r;
         overlay = fstatfs(FD_ROOT, &fs) == 0 && (unsigned)fs.f_type == OVERLAYFS_SUPER_MAGIC;
         /* handles are used for files of the root's filesystem only; not at all if this cannot be opened */
-        handle_fd = open("/proc/self/fd/4", O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-        _Static_assert(FD_ROOT == 4, "the path above");
+        handle_fd = open_root();
         free_nodes = 0;
         shared->node_descriptors = 0;
         for (uint32_t i = shared->nodes_high; i-- > ROOT;) {

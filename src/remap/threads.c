@@ -16,6 +16,7 @@
 
 #include "caches.h"
 #include "caller.h"
+#include "interrupts.h"
 #include "operation.h"
 #include "released.h"
 #include "replay.h"
@@ -308,8 +309,10 @@ void threads_rest(void (*function)(void))
 {
         const struct timespec pause = { .tv_sec = 1 };
 
-        while (!rest_within(REST_MS))
+        while (!rest_within(REST_MS)) {
+                interrupts_look(); /* which nobody does meanwhile */
                 (void)nanosleep(&pause, NULL);
+        }
         threads.rest = function;
         caches_rest(rest_waiters);
         (void)pthread_rwlock_unlock(&threads.at_work);

@@ -23,6 +23,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct waiter *waiting;     /* for a lock */
 static struct waiter *granted;     /* it has its lock */
+static bool again;                 /* something changed since the retrying thread began to look; atomic */
 static int blocked;                /* threads that wait for a slot */
 static __thread int repeated = -1; /* the slot whose request this thread repeats; -1: none, or a waiter has it */
 
@@ -126,6 +127,12 @@ bool waiters_would_wait(int r)
         return r == -EAGAIN || r == -EACCES;
 }
 
+static void look_again(void)
+{
+        __atomic_store_n(&again, true, __ATOMIC_SEQ_CST);
+        (void)pthread_cond_signal(&changed);
+}
+
 static void *retry(void *ignored)
 {
         (void)ignored;
@@ -134,6 +141,7 @@ static void *retry(void *ignored)
                 struct waiter **link = &waiting;
                 struct timespec until;
 
+                __atomic_store_n(&again, false, __ATOMIC_SEQ_CST);
                 while (*link != NULL) {
                         struct waiter *waiter = *link;
                         int r;
@@ -147,14 +155,14 @@ static void *retry(void *ignored)
                                 link = &waiter->next;
                                 continue;
                         }
-                        for (link = &waiting; *link != waiter;) /* others may have been inserted before it */
-                                link = &(*link)->next;
-                        *link = waiter->next;
+                        *link = waiter->next; /* others are only added, at the end */
                         if (r == 0)
                                 grant(waiter);
                         else
                                 waiters_end(waiter, r);
                 }
+                if (__atomic_load_n(&again, __ATOMIC_SEQ_CST))
+                        continue; /* told while this thread looked, perhaps of one that it had passed */
                 if (waiting == NULL) {
                         (void)pthread_cond_wait(&changed, &mutex);
                         continue;
@@ -179,6 +187,7 @@ int waiters_begin(void)
         changed = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
         waiting = granted = NULL;
         blocked = 0;
+        again = false;
         return -pthread_create(&thread, NULL, retry, NULL);
 }
 
@@ -193,7 +202,7 @@ void waiters_retry(void)
 {
         (void)pthread_mutex_lock(&mutex);
         if (waiting != NULL)
-                (void)pthread_cond_signal(&changed);
+                look_again();
         (void)pthread_mutex_unlock(&mutex);
 }
 
@@ -293,15 +302,19 @@ static void interrupt(fuse_req_t request, void *data)
 
         (void)request;
         __atomic_store_n(&waiter->interrupted, true, __ATOMIC_RELAXED);
-        (void)pthread_cond_signal(&changed);
+        look_again();
 }
 
 void waiters_wait(struct waiter *waiter)
 {
+        struct waiter **end = &waiting;
+
         (void)pthread_mutex_lock(&mutex);
         fuse_req_interrupt_func(waiter->request, interrupt, waiter); /* before another thread can end it */
-        waiter->next = waiting;
-        waiting = waiter;
-        (void)pthread_cond_signal(&changed);
+        while (*end != NULL)
+                end = &(*end)->next;
+        waiter->next = NULL;
+        *end = waiter; /* who has waited longest is tried first, as the kernel does */
+        look_again();
         (void)pthread_mutex_unlock(&mutex);
 }

@@ -512,6 +512,56 @@ got"
 }
 
 # bats test_tags=kernel,kernel_too
+@test "a lock that a thread waited for stays its process's, whoever opens and closes the file after the first descriptor is closed" {
+        local file
+        remap_bed ext4
+        file=$BATS_TEST_TMPDIR/ext4/file
+        : >"$file"
+        chown --reference="$BATS_TEST_TMPDIR/ext4" "$file"
+        background_ready "$FLEXGRAFT_TOOLS/fs-calls" lock ofd-start "$file"
+        "${ENTER[@]}" /usr/bin/python3 -c 'import fcntl, os, threading, time
+a, b = os.open("/ext4/file", os.O_RDWR), os.open("/ext4/file", os.O_RDWR)
+fcntl.lockf(a, fcntl.LOCK_EX, 1, 1 << 40)
+def wait():
+        fcntl.lockf(b, fcntl.LOCK_EX, 1, 0)
+        print("got", flush=True)
+threading.Thread(target=wait).start()
+time.sleep(0.5) # most often it waits by then
+os.close(a)
+print("closed", flush=True)
+time.sleep(1000000)' 3>&- >"$BATS_TEST_TMPDIR/waiter" &
+        bed_pids+=("$!")
+        wait_until 10 grep -q closed "$BATS_TEST_TMPDIR/waiter"
+        end_process "$BACKGROUND_PID"
+        wait_until 10 grep -q got "$BATS_TEST_TMPDIR/waiter"
+        in_container cat /ext4/file /ext4/file /ext4/file
+        is "$("$FLEXGRAFT_TOOLS/fs-calls" try posix "$file")" held
+}
+
+# bats test_tags=kernel,kernel_too
+@test "who has waited longest for a lock gets it first" {
+        remap_bed ext4
+        touch "$BATS_TEST_TMPDIR/ext4/file"
+        chown --reference="$BATS_TEST_TMPDIR/ext4" "$BATS_TEST_TMPDIR/ext4/file"
+        is "$(in_container python3 -c 'import fcntl, os, time
+fd = os.open("/ext4/file", os.O_RDWR)
+fcntl.lockf(fd, fcntl.LOCK_EX)
+for name in b"123":
+        pid = os.fork()
+        if pid == 0:
+                own = os.open("/ext4/file", os.O_RDWR)
+                fcntl.lockf(own, fcntl.LOCK_EX)
+                os.write(1, bytes([name]))
+                os._exit(0)
+        while not open(f"/proc/{pid}/syscall").read().startswith("72 "): # fcntl
+                time.sleep(0.01)
+        time.sleep(0.2)
+fcntl.lockf(fd, fcntl.LOCK_UN)
+for _ in range(3):
+        os.wait()')" 123
+}
+
+# bats test_tags=kernel,kernel_too
 @test "a POSIX lock ends with its process, though another that it started has the file open for reading yet" {
         remap_bed ext4
         touch "$BATS_TEST_TMPDIR/ext4/file"
