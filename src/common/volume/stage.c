@@ -40,8 +40,6 @@ static void grow(const struct volume_call *call)
         struct block_device device;
         struct error error;
 
-        if (call->request->read_only || call->record.read_only || !provisioned_grows(call))
-                return;
         volume_call_device(call, &device);
         if (block_device_fs_type(&device, type, &error) < 0 ||
             filesystem_grow(&device, type, call->request->dir, call->config.command_seconds, &error) < 0 ||
@@ -121,9 +119,10 @@ static int stage_attached(struct volume_call *call, struct error *error)
 
 int volume_stage_attached(struct volume_call *call, struct error *error)
 {
+        const bool grows = !call->request->read_only && provisioned_grows(call); /* before its record is written */
         int r = stage_attached(call, error);
 
-        if (r == 0)
+        if (r == 0 && grows && !call->record.read_only)
                 grow(call);
         return r;
 }
