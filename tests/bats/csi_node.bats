@@ -45,6 +45,7 @@ teardown() {
 # ---- volumes for virtual machines
 
 @test "a volume for virtual machines that a process used when it was unstaged is unstaged by the same call again" {
+        TIMEOUTS='"unmount": 2, "device": 30, "command": 60, "call": 60' write_config ''
         SIZE=$((64 << 20)) new_volume '"parameters": {"kataContainers": "true"}'
         stage
         answers OK

@@ -353,8 +353,8 @@ looks_with_processes() {
         helper mount-bind "$(bind_request /first '"id": "first"')"
         assert_success
         dead_records 5
-        # the kernel lists all locks that are held, and one of them twice if others are taken and released while it does
-        at_syscall --each "awk '/OFDLCK.*:$(stat -c %i "$STATE_DIR/mounts/.lock") / { held[\$(NF - 1) \" \" \$NF] } END { print length(held) }' /proc/locks >>'$BATS_TEST_TMPDIR/held'" \
+        # before each call that takes or releases one; the kernel lists all that are held, and one of them twice if others are taken meanwhile
+        at_syscall --at fcntl --each "awk '/OFDLCK.*:$(stat -c %i "$STATE_DIR/mounts/.lock") / { held[\$(NF - 1) \" \" \$NF] } END { print length(held) }' /proc/locks >>'$BATS_TEST_TMPDIR/held'" \
                 "$FLEXGRAFT_BIN/volume-reconcile" '{}'
         assert_success
         is "$(sort -n "$BATS_TEST_TMPDIR/held" | tail -1)" 1
