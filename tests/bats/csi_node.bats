@@ -522,6 +522,16 @@ ioctls() {
         all_gone
 }
 
+# waits_for_container: no pod gets the block volume while the container has it raw, on /disk; then one does, and nothing is left.
+waits_for_container() {
+        publish
+        answers FAILED_PRECONDITION "in use by" || return 1
+        helper mount-remove "$(remove_request /disk)"
+        assert_success || return 1
+        publish
+        answers OK && down && all_gone
+}
+
 @test "what a container has raw for writing no pod gets for writing, and the other way round" {
         CAPABILITY=$BLOCK_WRITER
         new_volume
@@ -533,14 +543,7 @@ ioctls() {
         answers OK
         helper mount-block "{\"container\": $CONTAINER_PID, \"source\": \"$(own_device)\", \"target\": \"/disk\", \"raw\": true}"
         assert_success
-        publish
-        answers FAILED_PRECONDITION "in use by"
-        helper mount-remove "$(remove_request /disk)"
-        assert_success
-        publish
-        answers OK
-        down
-        all_gone
+        waits_for_container
 }
 
 @test "a block volume that is staged stays attached when a container that has it raw, by its name, ends" {
@@ -551,14 +554,7 @@ ioctls() {
         assert_success
         stage
         answers OK
-        publish
-        answers FAILED_PRECONDITION "in use by"
-        helper mount-remove "$(remove_request /disk)"
-        assert_success
-        publish
-        answers OK
-        down
-        all_gone
+        waits_for_container
 }
 
 @test "of a block volume one pod may write and another only read" {

@@ -74,11 +74,12 @@ static bool is_line_of(const struct mountinfo *line, const struct mount_identity
 int on_node_has(const struct mount_identity *identity, const char *dir)
 {
         cleanup_mount_table struct mountinfo table = {};
-        int r = mount_identity_is_in(identity, /* mnt_ns_id= */ 0);
+        int r;
 
-        if (r != -ENOSYS ||
-            identity->unique) /* a kernel that has such identities has statmount, unless it is forbidden */
+        if (identity->unique) { /* a kernel that has such identities has statmount, unless it is forbidden */
+                r = mount_identity_is_in(identity, /* mnt_ns_id= */ 0);
                 return r == -ENOSYS ? 0 : r;
+        }
         r = mountinfo_open_own(&table);
         while (r == 0 && mountinfo_next(&table))
                 if (is_line_of(&table, identity, dir))
