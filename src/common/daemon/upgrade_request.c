@@ -45,7 +45,7 @@ struct seen {
         const struct upgrade_mount *mount;
         enum outcome outcome;
         pid_t pid;                 /* of the keeper now */
-        const struct error *error; /* NULL: it was not tried, or worked */
+        const struct error *error; /* NULL: nothing was to be done, or it worked */
 };
 
 /* clang-format off */
@@ -76,6 +76,7 @@ struct job {
         json_t *mounts; /* owned */
         json_t *detail; /* of the first that failed; owned; NULL: none did */
         int failed;
+        bool stuck;                        /* the helper process may not answer any more: no other mount is tried */
         const struct upgrade_mount *mount; /* of a worker */
         pid_t pid;
 };
@@ -154,6 +155,18 @@ static json_t *describe(const struct seen *seen)
         return members_end(&members);
 }
 
+static int try(struct job *job, struct error *error)
+{
+        int r;
+
+        if (job->stuck)
+                return fail_because(error, ECANCELED, OPERATION_UPGRADE, "remap-daemon",
+                                    "not tried, as that of another mount took too long");
+        r = worker_run(work, job, clock_now_ms() + TIMEOUT_MS, error);
+        job->stuck = r == -ETIMEDOUT;
+        return r;
+}
+
 /* A failure of one is none of the others. */
 static int see(const struct upgrade_mount *mount, void *argument, struct error *ignored)
 {
@@ -164,7 +177,7 @@ static int see(const struct upgrade_mount *mount, void *argument, struct error *
         (void)ignored;
         job->mount = mount;
         if (!mount->current && !job->request->dry_run) {
-                if (worker_run(work, job, clock_now_ms() + TIMEOUT_MS, &error) < 0) {
+                if (try(job, &error) < 0) {
                         seen.error = &error;
                         if (job->failed++ == 0)
                                 job->detail = failure_detail(&error, failure_hint(&error, NULL, all_hints));
@@ -174,7 +187,7 @@ static int see(const struct upgrade_mount *mount, void *argument, struct error *
                 }
         }
         (void)json_array_append_new(job->mounts, describe(&seen));
-        return seen.error != NULL && error.errnum == ETIMEDOUT ? 1 : 0; /* the helper process may not answer any more */
+        return 0;
 }
 
 static json_t *reply_of(const struct job *job)
