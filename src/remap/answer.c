@@ -80,7 +80,7 @@ static uint32_t keep_answer(const struct iovec *parts, int count)
         if (slot < 0 || request_current() != request_buffer(slot))
                 return 0;
         for (int i = 0; i < count; i++) {
-                if (parts[i].iov_len > ANSWER_SIZE - size)
+                if (parts[i].iov_len > ANSWER_KEPT - size)
                         return 0;
                 (void)memcpy(shared->answers[slot] + size, parts[i].iov_base, parts[i].iov_len);
                 size += (uint32_t)parts[i].iov_len;

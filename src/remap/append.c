@@ -75,7 +75,7 @@ void append(fuse_req_t request, int fd, const char *data, size_t size)
         while (request_replayed() && !request_may_have_changed() && is_another_begun(fd))
                 (void)poll(NULL, 0, AGAIN_MS);
         (void)pthread_mutex_lock(turn);
-        if (request_given_up()) { /* while it waited: the number may be another file's, and the answer is not waited for */
+        if (request_given_up()) { /* while it waited */
                 (void)pthread_mutex_unlock(turn);
                 operation_reply_error(request, -EINTR);
                 return;

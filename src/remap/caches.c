@@ -348,9 +348,11 @@ int caches_begin(void)
         return -pthread_create(&thread, NULL, work, NULL);
 }
 
-void caches_rest(void (*function)(void))
+bool caches_rest(void (*function)(void), const struct timespec *until)
 {
-        (void)pthread_mutex_lock(&at_work);
+        if (pthread_mutex_timedlock(&at_work, until) != 0)
+                return false;
         function();
         (void)pthread_mutex_unlock(&at_work);
+        return true;
 }

@@ -9,15 +9,20 @@
 #ifndef FLEXGRAFT_REMAP_CACHES_H
 #define FLEXGRAFT_REMAP_CACHES_H
 
+#include <stdbool.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "shared.h"
 
 /* caches_begin() - start the thread that drops pages. Returns 0 or negative errno. */
 int caches_begin(void);
 
-/* caches_rest() - run function() while that thread holds no mutex. */
-void caches_rest(void (*function)(void));
+/*
+ * caches_rest() - run function() while that thread holds no mutex. False: not done, as it has one until that time (CLOCK_REALTIME),
+ * since a server does not answer.
+ */
+bool caches_rest(void (*function)(void), const struct timespec *until);
 
 /* caches_state() - what a file's attributes tell of its content; caches_same() - whether that is the same. */
 struct file_state caches_state(const struct stat *st);

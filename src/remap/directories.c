@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "caches.h"
+#include "closing.h"
 #include "descriptors.h"
 #include "operation.h"
 #include "request.h"
@@ -142,8 +143,7 @@ static void read_directory(fuse_req_t request, const struct node *node, size_t s
                 operation_reply_error(request, r);
                 return;
         }
-        if (!request_given_up()) /* else the number may be another file's */
-                descriptor_set_position(list.directory_fd, position);
+        descriptor_set_position(list.directory_fd, position);
         if (fuse_reply_buf(request, answer, size - list.space) < 0 && plus)
                 forget_entries(answer, size - list.space);
 }
@@ -166,5 +166,5 @@ void directories_release(fuse_req_t request, fuse_ino_t number, struct fuse_file
         (void)number;
         descriptor_use(fd, USE_RELEASED); /* as in files_release() */
         operation_reply_error(request, 0);
-        descriptor_end(fd);
+        closing_close(fd);
 }

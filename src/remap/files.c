@@ -9,6 +9,7 @@
 
 #include "append.h"
 #include "caches.h"
+#include "closing.h"
 #include "descriptors.h"
 #include "locks.h"
 #include "newer.h"
@@ -358,7 +359,7 @@ void files_release(fuse_req_t request, fuse_ino_t number, struct fuse_file_info 
         operation_reply_error(request, 0);
         if (node != NULL)
                 end_file(node, &ended);
-        descriptor_end(fd);
+        closing_close(fd);
         if (flock_release)
                 waiters_retry();
 }

@@ -9,6 +9,7 @@
 #include "caller.h"
 #include "request.h"
 #include "shared.h"
+#include "waiters.h"
 
 #define LOOKS 2 /* seconds that a server may take */
 
@@ -33,10 +34,10 @@ void interrupts_look(void)
 
                 if (header->len == 0 || unique != seen[i])
                         looked[i] = 0;
-                else if (++looked[i] > LOOKS && caller_is_dying((pid_t)header->pid)) {
-                        request_give_up(i, unique);
+                else if (++looked[i] > LOOKS && caller_is_dying((pid_t)header->pid) && request_give_up(i, unique))
                         answer_error(unique, EINTR);
-                }
                 seen[i] = unique;
         }
+        if (shared->network)
+                waiters_look();
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "caches.h"
+#include "closing.h"
 #include "descriptors.h"
 #include "nodes.h"
 #include "operation.h"
@@ -105,6 +106,10 @@ static int owner_fd(fuse_req_t request, struct node *node, int fd, uint64_t owne
         new_fd = open_again(request, fd);
         if (new_fd < 0)
                 return -errno;
+        if (request_given_up()) {    /* while the server did not answer: the node may be gone */
+                (void)close(new_fd); /* nothing was written to it */
+                return -EINTR;
+        }
         found->fd = new_fd;
         found->file = fd;
         found->owner = owner;
@@ -119,7 +124,8 @@ static void end_owner(struct node *node, struct lock_owner *owner)
 {
         owner->node = 0;
         node->owners--;
-        descriptor_end(owner->fd);
+        descriptor_use(owner->fd, USE_RELEASED);
+        closing_close(owner->fd);
 }
 
 /*
@@ -130,7 +136,7 @@ static void leave_owner(struct node *node, struct lock_owner *owner)
 {
         struct flock all = { .l_type = F_UNLCK, .l_whence = SEEK_SET };
 
-        if (waiters_have(owner->fd)) {
+        if (waiters_have_asking(owner->fd)) {
                 (void)fcntl(owner->fd, F_OFD_SETLK, &all);
                 owner->file = -1;
         } else
@@ -186,12 +192,12 @@ static void release_unowned(void)
         }
 }
 
-int locks_begin(void)
+int locks_begin(void (*before)(void))
 {
         if (shared->begun) /* else there is none, and looking would take memory */
                 release_unowned();
         owners_mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-        return waiters_begin();
+        return waiters_begin(before);
 }
 
 static void get_lock(fuse_req_t request, struct node *node, int fd, uint64_t owner, struct flock *lock)
@@ -201,7 +207,7 @@ static void get_lock(fuse_req_t request, struct node *node, int fd, uint64_t own
 
         lock->l_pid = 0;
         (void)pthread_mutex_lock(&owners_mutex); /* keeps the descriptor this owner's */
-        owned = owner_fd(request, node, fd, owner);
+        owned = request_given_up() ? -EINTR : owner_fd(request, node, fd, owner);
         if (owned < 0)
                 r = owned;
         else if (fcntl(owned, F_OFD_GETLK, lock) < 0)
@@ -243,6 +249,12 @@ static void answer_lock(fuse_req_t request, struct node *node, int fd, int opera
         }
 }
 
+/* What the last daemon left is begun before anything else is served, and the server need not answer. */
+static bool is_left_to_retry(void)
+{
+        return shared->network && request_replayed();
+}
+
 static void set_lock(fuse_req_t request, struct node *node, int fd, uint64_t owner, struct flock *lock, bool wait)
 {
         int owned;
@@ -250,9 +262,11 @@ static void set_lock(fuse_req_t request, struct node *node, int fd, uint64_t own
 
         lock->l_pid = 0; /* F_OFD_SETLK wants it so */
         (void)pthread_mutex_lock(&owners_mutex);
-        owned = owner_fd(request, node, fd, owner);
+        owned = request_given_up() ? -EINTR : owner_fd(request, node, fd, owner); /* none for a file that is released */
         if (owned < 0)
                 r = owned;
+        else if (wait && is_left_to_retry())
+                r = -EAGAIN;
         else if (fcntl(owned, F_OFD_SETLK, lock) < 0)
                 r = -errno;
         if (r == 0 || (wait && waiters_would_wait(r)))
@@ -285,6 +299,8 @@ static void unlock_later(struct caches_job *job)
 
         if (waiter->operation != 0)
                 r = flock(waiter->fd, waiter->operation) < 0 ? -errno : 0;
+        else if (__atomic_load_n(&waiter->given_up, __ATOMIC_RELAXED))
+                r = -EINTR; /* all its locks are released as it ends; another process may have its number of an owner */
         else if (node != NULL)
                 r = unlock(node, waiter->owner, &waiter->lock);
         waiters_end(waiter, r);
@@ -344,7 +360,10 @@ void locks_flock(fuse_req_t request, fuse_ino_t number, struct fuse_file_info *f
         else if ((operation & ~LOCK_NB) == LOCK_UN)
                 begin_unlock(request, node, fd, LOCK_UN, 0, NULL);
         else {
-                r = flock(fd, operation | LOCK_NB) < 0 ? -errno : 0;
+                if ((operation & LOCK_NB) == 0 && is_left_to_retry())
+                        r = -EAGAIN;
+                else
+                        r = flock(fd, operation | LOCK_NB) < 0 ? -errno : 0;
                 if (r == 0 || (waiters_would_wait(r) && (operation & LOCK_NB) == 0))
                         answer_lock(request, node, fd, operation, NULL, r);
                 else

@@ -18,8 +18,8 @@
 #include "fuse_library.h"
 #include "shared.h"
 
-/* locks_begin() - Returns 0 or negative errno. */
-int locks_begin(void);
+/* locks_begin() - before(): waiters_begin(). Returns 0 or negative errno. */
+int locks_begin(void (*before)(void));
 
 /* locks_getlk(), locks_setlk(), locks_flock() - answer F_GETLK, F_SETLK(W) and flock(2), now or later. */
 void locks_getlk(fuse_req_t request, fuse_ino_t number, struct fuse_file_info *file, struct flock *lock);

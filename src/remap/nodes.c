@@ -26,7 +26,14 @@ static uint32_t free_nodes;              /* the first of the list, 0: none */
 static uint32_t descriptors_for_nodes;   /* limit */
 static uint32_t descriptors_for_handles; /* of nodes that can do without: some are left for those that cannot */
 static bool overlay;                     /* the root is on one */
-static int handle_fd = -1;               /* a descriptor of the filesystem, for open_by_handle_at(2) */
+
+/* A descriptor of the filesystem, for open_by_handle_at(2). */
+static struct {
+        pthread_mutex_t mutex;
+        pthread_cond_t known;
+        int fd;      /* -1: none can be opened, and handles are not used */
+        bool opened; /* or tried; atomic */
+} handles;
 
 union handle {
         struct file_handle head;
@@ -132,6 +139,17 @@ static int open_root(void)
         return fd;
 }
 
+void nodes_begin_handles(void)
+{
+        const int fd = open_root();
+
+        (void)pthread_mutex_lock(&handles.mutex);
+        handles.fd = fd;
+        __atomic_store_n(&handles.opened, true, __ATOMIC_RELEASE);
+        (void)pthread_cond_broadcast(&handles.known);
+        (void)pthread_mutex_unlock(&handles.mutex);
+}
+
 int nodes_begin(void)
 {
         struct statfs fs;
@@ -144,9 +162,11 @@ int nodes_begin(void)
         descriptors_for_handles = descriptors_for_nodes / 2;
         if (shared->nodes_high == 0 && (r = begin_root()) < 0)
                 return r;
-        overlay = fstatfs(FD_ROOT, &fs) == 0 && (unsigned)fs.f_type == OVERLAYFS_SUPER_MAGIC;
-        /* handles are used for files of the root's filesystem only; not at all if this cannot be opened */
-        handle_fd = open_root();
+        /* a server is not asked: it need not answer */
+        overlay = !shared->network && fstatfs(FD_ROOT, &fs) == 0 && (unsigned)fs.f_type == OVERLAYFS_SUPER_MAGIC;
+        handles.mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+        handles.known = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
+        handles.opened = false;
         free_nodes = 0;
         shared->node_descriptors = 0;
         for (uint32_t i = shared->nodes_high; i-- > ROOT;) {
@@ -175,12 +195,23 @@ int nodes_begin(void)
         return 0;
 }
 
+static int handles_fd(void)
+{
+        if (__atomic_load_n(&handles.opened, __ATOMIC_ACQUIRE))
+                return handles.fd;
+        (void)pthread_mutex_lock(&handles.mutex);
+        while (!handles.opened)
+                (void)pthread_cond_wait(&handles.known, &handles.mutex);
+        (void)pthread_mutex_unlock(&handles.mutex);
+        return handles.fd;
+}
+
 static void get_handle(int fd, uint64_t device, union handle *ret_handle)
 {
         int mount_id;
 
         ret_handle->head.handle_bytes = HANDLE_SIZE;
-        if (handle_fd < 0 || device != shared->nodes[ROOT].device ||
+        if (handles_fd() < 0 || device != shared->nodes[ROOT].device ||
             name_to_handle_at(fd, "", &ret_handle->head, &mount_id, AT_EMPTY_PATH) < 0)
                 ret_handle->head.handle_bytes = 0;
 }
@@ -480,7 +511,7 @@ struct node_fd nodes_open(struct node *node)
         /* needs CAP_DAC_READ_SEARCH; the caller need not have it, and was allowed to look the file up before */
         if (!able)
                 was = setfsuid(0);
-        fd = open_by_handle_at(handle_fd, &handle.head, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+        fd = open_by_handle_at(handles_fd(), &handle.head, O_PATH | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0)
                 fd = -errno;
         if (!able) /* from 0 to another fsuid the kernel would take the capabilities away */

@@ -5,7 +5,10 @@
 #ifndef FLEXGRAFT_REMAP_RELEASED_H
 #define FLEXGRAFT_REMAP_RELEASED_H
 
-/* released_end() - answer these requests, and have another thread close the descriptors: a server may be slow to answer. */
+/*
+ * released_end() - of those that the last daemon did not get to close: answer the requests to release them, and have another
+ * thread close them: a server may be slow to answer.
+ */
 void released_end(void);
 
 #endif

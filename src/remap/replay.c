@@ -26,6 +26,9 @@ void replay_buffer(int slot)
         if (answered > 0 && ((struct fuse_out_header *)(void *)shared->answers[slot])->unique == header->unique) {
                 (void)!write(FD_FUSE, shared->answers[slot], answered); /* the kernel ignores a second answer */
                 header->len = 0;
+        } else if (request_was_given_up(slot)) { /* what it names may be another's by now */
+                answer_error(header->unique, EINTR);
+                header->len = 0;
         } else if (++shared->tries[slot] > TRIES_MAX) {
                 answer_error(header->unique, EIO);
                 header->len = 0;

@@ -5,15 +5,16 @@
 
 #define SMALL ((size_t)32 * 1024)
 
-/* At the end of the place for the answer, which that of such a request does not reach. */
+/* At the end of the place for the answer, behind ANSWER_KEPT. */
 struct note {
-        uint64_t unique; /* of the request that it is of */
+        uint64_t given_up; /* the last request of the slot that was */
+        uint64_t unique;   /* of the request that the rest is of */
         uint64_t device;
         uint64_t inode;
 };
+_Static_assert(ANSWER_KEPT + sizeof(struct note) == ANSWER_SIZE, "one behind the other");
 
-static uint64_t given_up[THREADS_MAX]; /* the last such request of each slot */
-static int slots;                      /* those that were used */
+static int slots; /* those that were used */
 static __thread int own_slot = -1;
 static __thread struct fuse_in_header *current; /* NULL: none */
 static __thread bool replaying;
@@ -116,27 +117,31 @@ bool request_may_have_changed(void)
         return changed_before;
 }
 
-static uint8_t *note_of(int slot)
+static struct note *note_of(int slot)
 {
-        return shared->answers[slot] + ANSWER_SIZE - sizeof(struct note);
+        return (struct note *)(void *)(shared->answers[slot] + ANSWER_KEPT);
 }
 
 void request_note_file(const struct stat *st)
 {
-        const struct note note = { .unique = current->unique, .device = st->st_dev, .inode = st->st_ino };
+        struct note *note;
 
-        if (own_slot >= 0)
-                (void)memcpy(note_of(own_slot), &note, sizeof note);
+        if (own_slot < 0)
+                return;
+        note = note_of(own_slot);
+        note->device = st->st_dev;
+        note->inode = st->st_ino;
+        note->unique = current->unique;
 }
 
 bool request_noted_another(const struct stat *st)
 {
-        struct note note;
+        const struct note *note;
 
         if (!request_may_have_changed())
                 return false;
-        (void)memcpy(&note, note_of(own_slot), sizeof note);
-        return note.unique == current->unique && (note.device != st->st_dev || note.inode != st->st_ino);
+        note = note_of(own_slot);
+        return note->unique == current->unique && (note->device != st->st_dev || note->inode != st->st_ino);
 }
 
 bool request_keep(uint8_t ret_copy[WAITER_SIZE])
@@ -147,19 +152,58 @@ bool request_keep(uint8_t ret_copy[WAITER_SIZE])
                 return false;
         (void)memcpy(ret_copy + sizeof size, (const uint8_t *)current + sizeof size, size - sizeof size);
         (void)memcpy(ret_copy, &size, sizeof size);           /* last: from here on it is one */
-        __atomic_store_n(&current->len, 0, __ATOMIC_RELEASE); /* and it alone is repeated */
+        __atomic_store_n(&current->len, 0, __ATOMIC_SEQ_CST); /* and it alone is repeated */
         return true;
 }
 
-void request_give_up(int slot, uint64_t unique)
+bool request_give_up(int slot, uint64_t unique)
 {
-        __atomic_store_n(&given_up[slot], unique, __ATOMIC_SEQ_CST);
+        __atomic_store_n(&note_of(slot)->given_up, unique, __ATOMIC_SEQ_CST);
+        return __atomic_load_n(&request_buffer(slot)->len, __ATOMIC_SEQ_CST) > 0;
+}
+
+bool request_was_given_up(int slot)
+{
+        return __atomic_load_n(&note_of(slot)->given_up, __ATOMIC_SEQ_CST) == request_buffer(slot)->unique;
 }
 
 bool request_given_up(void)
 {
-        return own_slot >= 0 && current != NULL &&
-               __atomic_load_n(&given_up[own_slot], __ATOMIC_SEQ_CST) == current->unique;
+        return own_slot >= 0 && current == request_buffer(own_slot) && request_was_given_up(own_slot);
+}
+
+int request_files(const struct fuse_in_header *header, int ret_fds[REQUEST_FILES_MAX])
+{
+        const struct fuse_setattr_in *set = (const void *)(header + 1);
+        const struct fuse_copy_file_range_in *copy = (const void *)(header + 1);
+        const uint64_t *first = (const void *)(header + 1);
+
+        switch (header->opcode) {
+        case FUSE_READ:
+        case FUSE_WRITE:
+        case FUSE_FLUSH:
+        case FUSE_FSYNC:
+        case FUSE_FSYNCDIR:
+        case FUSE_FALLOCATE:
+        case FUSE_LSEEK:
+        case FUSE_IOCTL:
+        case FUSE_GETLK:
+        case FUSE_SETLK:
+        case FUSE_SETLKW:
+        case FUSE_READDIR:
+        case FUSE_READDIRPLUS:
+                ret_fds[0] = (int)*first;
+                return 1;
+        case FUSE_SETATTR:
+                ret_fds[0] = (int)set->fh;
+                return (set->valid & FATTR_FH) != 0;
+        case FUSE_COPY_FILE_RANGE:
+                ret_fds[0] = (int)copy->fh_in;
+                ret_fds[1] = (int)copy->fh_out;
+                return 2;
+        default:
+                return 0;
+        }
 }
 
 void request_pass_through(int backing)

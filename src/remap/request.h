@@ -16,6 +16,9 @@
 #include "caller_ids.h"
 #include "shared.h"
 
+#define ANSWER_KEPT (ANSWER_SIZE - 32) /* of the place for an answer; behind it are notes of the request */
+#define REQUEST_FILES_MAX 2
+
 /* request_buffer() - the buffer of a slot. Its request's len is 0 when there is none, or it is answered. */
 struct fuse_in_header *request_buffer(int slot);
 
@@ -61,7 +64,7 @@ void request_changes(void);
 bool request_may_have_changed(void);
 
 /*
- * request_note_file() - record which file a name is before that changes. The answer to this request is a short one.
+ * request_note_file() - record which file a name is before that changes.
  * request_noted_another() - whether an earlier daemon recorded another file for the request that this thread does again.
  */
 void request_note_file(const struct stat *st);
@@ -72,10 +75,17 @@ bool request_keep(uint8_t ret_copy[WAITER_SIZE]);
 
 /*
  * request_give_up() - the caller of that request gets an answer before its thread has one: it may end, and its number
- * become another's. request_given_up() - whether that is so of this thread's request.
+ * become another's. No daemon repeats it. False: it was answered meanwhile, or moved out of its buffer (request_keep()), and
+ * that thread knows.
+ *
+ * request_was_given_up() - whether that is so of the request in a slot; request_given_up() - of this thread's.
  */
-void request_give_up(int slot, uint64_t unique);
+bool request_give_up(int slot, uint64_t unique);
+bool request_was_given_up(int slot);
 bool request_given_up(void);
+
+/* request_files() - the descriptors of open files that a request names. Returns how many. */
+int request_files(const struct fuse_in_header *header, int ret_fds[REQUEST_FILES_MAX]);
 
 /* request_pass_through() - this thread's next answer names a registration for passthrough; 0: none. */
 void request_pass_through(int backing);

@@ -11,6 +11,7 @@
 #include "caches.h"
 #include "caller.h"
 #include "caller_ids.h"
+#include "closing.h"
 #include "fuse_library.h"
 #include "interrupts.h"
 #include "locks.h"
@@ -21,6 +22,7 @@
 #include "passthrough.h"
 #include "request.h"
 #include "shared.h"
+#include "waiters.h"
 
 static struct fuse_session *session;
 static void (*report)(int r);
@@ -78,7 +80,8 @@ void session_process(struct fuse_in_header *header, size_t size)
                 report(shared->mappable && !shared->mapped ? -EOPNOTSUPP : 0);
         }
         request_finish();
-        __atomic_store_n(&header->len, 0, __ATOMIC_RELEASE);
+        __atomic_store_n(&header->len, 0, __ATOMIC_SEQ_CST);
+        closing_done_of(header);
 }
 
 void session_greet(void)
@@ -115,6 +118,7 @@ int session_begin(void (*ready)(int r))
 
         report = ready;
         interrupts_begin();
+        closing_begin(waiters_have);
         request_use_slot(-1);
         fuse_set_log_func(say_nothing); /* standard error is not ours */
         if ((r = caller_ids_begin()) < 0 || (r = nodes_begin()) < 0 || (r = operation_begin_links()) < 0 ||
@@ -126,5 +130,5 @@ int session_begin(void (*ready)(int r))
         passthrough_begin();
         if ((r = caches_begin()) < 0)
                 return r;
-        return locks_begin();
+        return locks_begin(nodes_begin_handles);
 }

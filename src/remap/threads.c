@@ -297,25 +297,28 @@ static void rest_waiters(void)
 static bool rest_within(int ms)
 {
         struct timespec until;
+        bool rested;
 
         (void)clock_gettime(CLOCK_REALTIME, &until); /* cannot fail for this clock */
         until.tv_nsec += ms * 1000000L;
         until.tv_sec += until.tv_nsec / 1000000000L;
         until.tv_nsec %= 1000000000L;
-        return pthread_rwlock_timedwrlock(&threads.at_work, &until) == 0;
+        if (pthread_rwlock_timedwrlock(&threads.at_work, &until) != 0)
+                return false;
+        rested = caches_rest(rest_waiters, &until);
+        (void)pthread_rwlock_unlock(&threads.at_work);
+        return rested;
 }
 
 void threads_rest(void (*function)(void))
 {
         const struct timespec pause = { .tv_sec = 1 };
 
+        threads.rest = function;
         while (!rest_within(REST_MS)) {
                 interrupts_look(); /* which nobody does meanwhile */
                 (void)nanosleep(&pause, NULL);
         }
-        threads.rest = function;
-        caches_rest(rest_waiters);
-        (void)pthread_rwlock_unlock(&threads.at_work);
 }
 
 /* Begin to repeat what the last daemon left. */

@@ -11,37 +11,47 @@
 #include <sys/file.h>
 #include <time.h>
 
+#include "answer.h"
+#include "caller.h"
+#include "closing.h"
 #include "descriptors.h"
 #include "request.h"
 
 #define SPARE_SLOTS (WAITERS_MAX / 4) /* not for those that wait: for those that are about to be answered */
 #define BLOCKED_MAX (THREADS_MAX / 4) /* threads that may wait for a slot, which others end the use of */
 #define SLOT_MS 10
+#define LOOK_AT 256  /* waiters, each second */
 #define AGAIN_MS 100 /* interval of retries: locks released on the node or by other clients are not reported here */
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static TAILQ_HEAD(, waiter) all;   /* until they are answered */
 static struct waiter *waiting;     /* for a lock */
-static struct waiter *granted;     /* it has its lock */
 static bool again;                 /* something changed since the retrying thread began to look; atomic */
 static int blocked;                /* threads that wait for a slot */
+static void (*before)(void);       /* the thread that retries begins */
 static __thread int repeated = -1; /* the slot whose request this thread repeats; -1: none, or a waiter has it */
 
-static bool among(const struct waiter *list, int fd)
+static bool have(int fd, bool asking)
 {
-        while (list != NULL && list->fd != fd)
-                list = list->next;
-        return list != NULL;
+        const struct waiter *waiter;
+
+        (void)pthread_mutex_lock(&mutex);
+        TAILQ_FOREACH(waiter, &all, entry)
+        if (waiter->fd == fd && !(asking && waiter->given_up))
+                break;
+        (void)pthread_mutex_unlock(&mutex);
+        return waiter != NULL;
 }
 
 bool waiters_have(int fd)
 {
-        bool found;
+        return have(fd, /* asking= */ false);
+}
 
-        (void)pthread_mutex_lock(&mutex);
-        found = among(waiting, fd) || among(granted, fd);
-        (void)pthread_mutex_unlock(&mutex);
-        return found;
+bool waiters_have_asking(int fd)
+{
+        return have(fd, /* asking= */ true);
 }
 
 void waiters_unlock(int fd, const struct flock *lock)
@@ -72,45 +82,39 @@ static void keep_answer(const struct waiter *waiter, int r)
         __atomic_store_n((uint64_t *)(void *)shared->waiters[waiter->slot], head, __ATOMIC_RELEASE);
 }
 
+/* Memory is freed with the mutex held: waiters_rest(). */
 void waiters_end(struct waiter *waiter, int r)
 {
+        const int fd = waiter->fd;
+
+        (void)pthread_mutex_lock(&mutex);
         fuse_req_interrupt_func(waiter->request, NULL, NULL); /* waits for a callback that is running */
         keep_answer(waiter, r);
         if (fuse_reply_err(waiter->request, -r) == -ENOENT && r == 0 && waiter->operation == 0 &&
-            waiter->lock.l_type != F_UNLCK) /* the caller does not know of the lock, and will not release it */
-                waiters_unlock(waiter->fd, &waiter->lock);
+            waiter->lock.l_type != F_UNLCK) {
+                /* the caller does not know of the lock, and will not release it; a server may be slow to do so */
+                waiter->given_up = true;
+                (void)pthread_mutex_unlock(&mutex);
+                waiters_unlock(fd, &waiter->lock);
+                (void)pthread_mutex_lock(&mutex);
+        }
+        TAILQ_REMOVE(&all, waiter, entry);
         if (waiter->slot >= 0) /* the next daemon does not retry it any more */
                 (void)memset(shared->waiters[waiter->slot], 0, sizeof(uint32_t));
         free(waiter);
+        (void)pthread_mutex_unlock(&mutex);
+        closing_done(fd);
 }
 
 static void end_granted(struct caches_job *job)
 {
-        struct waiter *waiter = (void *)job;
-        struct waiter **link = &granted;
-
-        (void)pthread_mutex_lock(&mutex);
-        while (*link != waiter)
-                link = &(*link)->next;
-        *link = waiter->next;
-        waiters_end(waiter, 0);
-        (void)pthread_mutex_unlock(&mutex);
-}
-
-/* With the mutex held. */
-static void grant(struct waiter *waiter)
-{
-        waiter->next = granted;
-        granted = waiter;
-        waiter->job.then = end_granted;
-        caches_drop(&waiter->job);
+        waiters_end((void *)job, 0);
 }
 
 void waiters_grant(struct waiter *waiter)
 {
-        (void)pthread_mutex_lock(&mutex);
-        grant(waiter);
-        (void)pthread_mutex_unlock(&mutex);
+        waiter->job.then = end_granted;
+        caches_drop(&waiter->job);
 }
 
 static int try_lock(const struct waiter *waiter)
@@ -133,9 +137,16 @@ static void look_again(void)
         (void)pthread_cond_signal(&changed);
 }
 
+static bool is_over(const struct waiter *waiter)
+{
+        return __atomic_load_n(&waiter->interrupted, __ATOMIC_RELAXED) ||
+               __atomic_load_n(&waiter->given_up, __ATOMIC_RELAXED);
+}
+
 static void *retry(void *ignored)
 {
         (void)ignored;
+        before();
         (void)pthread_mutex_lock(&mutex);
         for (;;) {
                 struct waiter **link = &waiting;
@@ -148,7 +159,7 @@ static void *retry(void *ignored)
 
                         /* only this thread removes from the list; a server may be slow to answer */
                         (void)pthread_mutex_unlock(&mutex);
-                        r = waiter->interrupted ? -EINTR : try_lock(waiter);
+                        r = is_over(waiter) ? -EINTR : try_lock(waiter);
                         (void)pthread_mutex_lock(&mutex);
 
                         if (waiters_would_wait(r)) {
@@ -156,10 +167,13 @@ static void *retry(void *ignored)
                                 continue;
                         }
                         *link = waiter->next; /* others are only added, at the end */
-                        if (r == 0)
-                                grant(waiter);
-                        else
-                                waiters_end(waiter, r);
+                        if (r == 0) {
+                                waiters_grant(waiter);
+                                continue;
+                        }
+                        (void)pthread_mutex_unlock(&mutex);
+                        waiters_end(waiter, r);
+                        (void)pthread_mutex_lock(&mutex);
                 }
                 if (__atomic_load_n(&again, __ATOMIC_SEQ_CST))
                         continue; /* told while this thread looked, perhaps of one that it had passed */
@@ -179,15 +193,17 @@ static void *retry(void *ignored)
         return NULL;
 }
 
-int waiters_begin(void)
+int waiters_begin(void (*begin)(void))
 {
         pthread_t thread;
 
         mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
         changed = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
-        waiting = granted = NULL;
+        TAILQ_INIT(&all);
+        waiting = NULL;
         blocked = 0;
         again = false;
+        before = begin;
         return -pthread_create(&thread, NULL, retry, NULL);
 }
 
@@ -273,10 +289,16 @@ struct waiter *waiters_make(fuse_req_t request, fuse_ino_t node, int fd, int ope
         const bool unlocks = lock != NULL ? lock->l_type == F_UNLCK : operation == LOCK_UN;
         const struct fuse_ctx *context = fuse_req_ctx(request);
         struct waiter *waiter = calloc(1, sizeof *waiter);
+        bool made;
 
         if (waiter == NULL)
                 return NULL;
-        *waiter = (struct waiter){ .request = request, .fd = fd, .operation = operation, .slot = -1 };
+        *waiter = (struct waiter){ .request = request,
+                                   .unique = request_current()->unique,
+                                   .thread = context->pid,
+                                   .fd = fd,
+                                   .operation = operation,
+                                   .slot = -1 };
         waiter->job.node = node;
         if (lock != NULL)
                 waiter->lock = *lock;
@@ -287,9 +309,14 @@ struct waiter *waiters_make(fuse_req_t request, fuse_ino_t node, int fd, int ope
                 waiter->slot = wait_for_slot();
         else if (!waits || request_replayed() || may_wait(waiter))
                 waiter->slot = take_slot();
-        (void)pthread_mutex_unlock(&mutex);
         /* a kill may lose an unlock without a slot: sooner that than done before mapped pages are written */
-        if (waiter->slot >= 0 || unlocks)
+        made = waiter->slot >= 0 || unlocks;
+        if (made) {
+                waiter->interrupted = request_given_up();
+                TAILQ_INSERT_TAIL(&all, waiter, entry);
+        }
+        (void)pthread_mutex_unlock(&mutex);
+        if (made)
                 return waiter;
         free(waiter);
         return NULL;
@@ -303,6 +330,42 @@ static void interrupt(fuse_req_t request, void *data)
         (void)request;
         __atomic_store_n(&waiter->interrupted, true, __ATOMIC_RELAXED);
         look_again();
+}
+
+/* With the mutex held. In place of the request its answer, as keep_answer(), unless that is there by now. */
+static void give_up(struct waiter *waiter)
+{
+        const struct fuse_out_header answer = { .len = sizeof answer, .error = -EINTR };
+        uint64_t *head = waiter->slot >= 0 ? (void *)shared->waiters[waiter->slot] : NULL;
+        uint64_t request = head != NULL ? __atomic_load_n(head, __ATOMIC_ACQUIRE) : 0;
+        uint64_t kept;
+        uint32_t size;
+
+        (void)memcpy(&kept, &answer, sizeof kept);
+        (void)memcpy(&size, &request, sizeof size);
+        __atomic_store_n(&waiter->given_up, true, __ATOMIC_RELAXED);
+        if (size > sizeof answer)
+                __atomic_store_n(head, kept, __ATOMIC_RELEASE);
+        answer_error(waiter->unique, EINTR);
+}
+
+void waiters_look(void)
+{
+        struct waiter *first = NULL;
+        struct waiter *waiter;
+
+        (void)pthread_mutex_lock(&mutex);
+        for (int i = 0; i < LOOK_AT && (waiter = TAILQ_FIRST(&all)) != NULL && waiter != first; i++) {
+                if (first == NULL)
+                        first = waiter;
+                TAILQ_REMOVE(&all, waiter, entry);
+                TAILQ_INSERT_TAIL(&all, waiter, entry); /* the next call goes on behind it */
+                if (!waiter->given_up && caller_is_dying(waiter->thread))
+                        give_up(waiter);
+        }
+        if (first != NULL)
+                look_again();
+        (void)pthread_mutex_unlock(&mutex);
 }
 
 void waiters_wait(struct waiter *waiter)

@@ -8,6 +8,9 @@
 
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <sys/types.h>
 
 #include "caches.h"
 #include "fuse_library.h"
@@ -16,18 +19,22 @@
 struct waiter {
         struct caches_job job; /* first: the job is the waiter */
         fuse_req_t request;
+        uint64_t unique; /* the request's number */
+        pid_t thread;    /* who makes it; 0: not known */
         int slot; /* in shared->waiters, which has a copy of the request for the next daemon; -1: the table was full */
         struct opener by;
         int fd;
         int operation;     /* of flock(2); 0: a POSIX lock */
         struct flock lock; /* the POSIX lock */
         uint64_t owner;    /* of it */
-        bool interrupted;
+        bool interrupted;  /* atomic */
+        bool given_up;     /* its caller has its answer; atomic */
         struct waiter *next;
+        TAILQ_ENTRY(waiter) entry; /* of all */
 };
 
-/* waiters_begin() - start the thread that retries. Returns 0 or negative errno. */
-int waiters_begin(void);
+/* waiters_begin() - start the thread that retries, once it has called before(). Returns 0 or negative errno. */
+int waiters_begin(void (*before)(void));
 
 /* waiters_rest() - run function() while that thread holds no mutex. */
 void waiters_rest(void (*function)(void));
@@ -56,8 +63,12 @@ void waiters_grant(struct waiter *waiter);
 /* waiters_end() - answer it, and free it. */
 void waiters_end(struct waiter *waiter, int r);
 
-/* waiters_have() - whether one waits for a lock on that descriptor, or has been granted it and is not answered yet. */
+/* waiters_look() - answer those of processes that are being killed, some of them with each call: interrupts_look(). */
+void waiters_look(void);
+
+/* waiters_have() - whether one uses that descriptor. waiters_have_asking() - and its caller waits for the answer. */
 bool waiters_have(int fd);
+bool waiters_have_asking(int fd);
 
 /* waiters_retry() - a lock was released. */
 void waiters_retry(void);

@@ -21,6 +21,7 @@ setup() {
 }
 
 teardown() {
+        pkill -CONT -x server-fuse || : # which a test that failed may have left stopped
         umount -l "$BATS_TEST_TMPDIR/served" "$BEHIND" 2>/dev/null || : # else the server keeps what it serves busy
         served_teardown
 }
@@ -155,6 +156,137 @@ dies_in_the_middle() {
         is "$(<"$SOURCE_DIR/stop-1000")" text "after a user tried whom the server refuses"
         dies_in_the_middle 1000 1001
         is "$(<"$SOURCE_DIR/stop-1000")" '' "after its user emptied it"
+}
+
+# is_in_call PID CALL...: a thread of it is in one of those system calls.
+is_in_call() {
+        local task number call
+        local -A numbers=()
+        case $(uname -m) in
+        x86_64) numbers=([pwrite64]=18 [fcntl]=72 [flock]=73 [getxattr]=191 [openat]=257 [newfstatat]=262 [statx]=332) ;;
+        aarch64) numbers=([pwrite64]=68 [fcntl]=25 [flock]=32 [getxattr]=8 [openat]=56 [newfstatat]=79 [statx]=291) ;;
+        esac
+        for task in "/proc/$1/task"/*; do
+                read -r number _ <"$task/syscall" || continue
+                for call in "${@:2}"; do
+                        [[ $number != "${numbers[$call]}" ]] || return 0
+                done
+        done 2>/dev/null
+        return 1
+}
+
+is_in_no_call() {
+        ! is_in_call "$@"
+}
+
+# On the node.
+AS_1000=(setpriv --reuid 1000 --regid 1000 --clear-groups)
+
+# one_is_closed DAEMON: it has the file one open no more, though it may know it.
+one_is_closed() {
+        local fd
+        while IFS= read -r fd; do
+                (($(awk '$1 == "flags:" { print $2 }' "/proc/$1/fdinfo/$fd") & 010000000)) || return 1 # O_PATH
+        done < <(find "/proc/$1/fd" -lname '*/one' -printf '%f\n' 2>/dev/null)
+}
+
+# a_late_write: DAEMON is held, by the strace TRACER, before it writes to one what a process wrote that has been killed meanwhile; others have
+# opened two so often since that it has the number of each descriptor that was free.
+a_late_write() {
+        local fd fds=()
+        file one 0666 0:0
+        file two 0666 0:0
+        serve "$BEHIND"
+        DAEMON=$(pgrep -P "$KEEPER" -x remap-daemon)
+        strace -f -p "$DAEMON" -e trace=pwrite64 -e inject=pwrite64:delay_enter=60000000 -o "$BATS_TEST_TMPDIR/trace" 2>"$BATS_TEST_TMPDIR/trace.log" 3>&- &
+        TRACER=$!
+        bed_pids+=("$TRACER")
+        wait_until 10 grep -qs attached "$BATS_TEST_TMPDIR/trace.log"
+        background "${AS_1000[@]}" /usr/bin/python3 -c 'import os, sys; os.pwrite([os.open(sys.argv[1], os.O_WRONLY) for _ in range(8)][7], b"gone", 0)' "$SERVED/one"
+        wait_until 20 is_in_call "$DAEMON" pwrite64
+        kill -KILL "$BACKGROUND_PID"
+        wait_until 30 process_is_gone "$BACKGROUND_PID"
+        for _ in {1..20}; do
+                exec {fd}<>"$SERVED/two"
+                fds+=("$fd")
+        done
+        CLOSE=("${fds[@]}")
+}
+
+close_two() {
+        local fd
+        for fd in "${CLOSE[@]}"; do exec {fd}>&-; done
+}
+
+@test "what a killed process wrote, and the daemon comes to late, is not written to another file that has its descriptor's number by then" {
+        a_late_write
+        kill -KILL "$TRACER" # the daemon goes on
+        wait_until 10 is_in_no_call "$DAEMON" pwrite64
+        wait_until 10 one_is_closed "$DAEMON"
+        close_two
+        is "$(<"$SOURCE_DIR/two")" text
+}
+
+@test "what a killed process wrote is not repeated by the next daemon, for which its descriptor's number may be another file's" {
+        a_late_write
+        kill -KILL "$DAEMON" "$TRACER"
+        wait_until 10 process_is_gone "$DAEMON"
+        is "$("${AS_1000[@]}" cat "$SERVED/two")" text "through the next daemon"
+        close_two
+        is "$(cat "$SOURCE_DIR"/{one,two} | xargs)" "text text"
+        wait_until 10 one_is_closed "$(pgrep -P "$KEEPER" -x remap-daemon)"
+}
+
+@test "processes that wait for locks of a server that does not answer can be killed" {
+        local kind pid pids=() server
+        serve "$BEHIND"
+        server=$(pgrep -x server-fuse)
+        for kind in posix ofd flock; do
+                file "$kind" 0666 0:0
+                background_ready "${AS_1000[@]}" "$FLEXGRAFT_TOOLS/fs-calls" lock "$kind" "$BEHIND/$kind"
+        done
+        for kind in posix ofd flock; do
+                background "${AS_1000[@]}" "$FLEXGRAFT_TOOLS/fs-calls" wait "$kind" "$SERVED/$kind"
+                wait_until 20 is_in_call "$BACKGROUND_PID" fcntl flock
+                pids+=("$BACKGROUND_PID")
+        done
+        kill -STOP "$server"
+        wait_until 20 is_in_call "$(pgrep -P "$KEEPER" -x remap-daemon)" fcntl flock
+        kill -KILL "${pids[@]}"
+        for pid in "${pids[@]}"; do wait_until 30 process_is_gone "$pid"; done
+        kill -CONT "$server"
+        for kind in posix ofd flock; do
+                is "$("${AS_1000[@]}" "$FLEXGRAFT_TOOLS/fs-calls" try "$kind" "$SERVED/$kind")" held "$kind, by the server's"
+        done
+}
+
+@test "processes that wait for a server that does not answer can be killed also when the daemon was killed meanwhile" {
+        local pid pids=() server
+        file text 0666 0:0
+        serve "$BEHIND"
+        server=$(pgrep -x server-fuse)
+        background_ready "${AS_1000[@]}" "$FLEXGRAFT_TOOLS/fs-calls" lock posix "$BEHIND/text"
+        background "${AS_1000[@]}" "$FLEXGRAFT_TOOLS/fs-calls" wait posix "$SERVED/text"
+        pids+=("$BACKGROUND_PID")
+        wait_until 20 is_in_call "$BACKGROUND_PID" fcntl
+        kill -STOP "$server"
+        background "${AS_1000[@]}" cat "$SERVED/text"
+        pids+=("$BACKGROUND_PID")
+        wait_until 20 is_in_call "$(pgrep -P "$KEEPER" -x remap-daemon)" getxattr newfstatat openat statx
+        kill_served_daemon
+        kill -KILL "${pids[@]}"
+        for pid in "${pids[@]}"; do wait_until 30 process_is_gone "$pid"; done
+        kill -CONT "$server"
+        is "$("${AS_1000[@]}" cat "$SERVED/text")" text
+}
+
+# kill_served_daemon: waits until there is another.
+kill_served_daemon() {
+        local old
+        old=$(pgrep -P "$KEEPER" -x remap-daemon)
+        kill -KILL "$old"
+        wait_until 20 process_is_gone "$old"
+        wait_until 20 pgrep -P "$KEEPER" -x remap-daemon
 }
 
 @test "the server gets the supplementary groups of a process, as the container counts them" {

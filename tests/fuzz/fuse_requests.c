@@ -98,13 +98,13 @@ static bool by_node(uint32_t opcode, uint32_t *ret_asked)
                 PUT(statx_in, arguments.flags = 0);
                 break;
         case FUSE_SETXATTR: {
-                struct fuse_setxattr_in *arguments = (void *)((char *)out + out->len);
+                struct fuse_setxattr_in *written = (void *)((char *)out + out->len);
 
                 PUT(fuse_setxattr_in, arguments.setxattr_flags &= 1);
                 if (!long_setxattr)
-                        out->len -= (uint32_t)(sizeof *arguments - FUSE_COMPAT_SETXATTR_IN_SIZE);
+                        out->len -= (uint32_t)(sizeof *written - FUSE_COMPAT_SETXATTR_IN_SIZE);
                 put_name(false);
-                arguments->size = put_data();
+                written->size = put_data();
                 break;
         }
         case FUSE_GETXATTR:
@@ -127,15 +127,15 @@ static void put_ioctl(uint64_t handle, bool directory, uint32_t *ret_asked)
 {
         static const uint32_t commands[] = { FS_IOC_GETFLAGS, FS_IOC_SETFLAGS, FS_IOC_FSGETXATTR, FS_IOC_FSSETXATTR };
         const unsigned way = take_byte();
-        struct fuse_ioctl_in *arguments = (void *)((char *)out + out->len);
+        struct fuse_ioctl_in *written = (void *)((char *)out + out->len);
 
         PUT(fuse_ioctl_in, arguments.fh = handle; arguments.flags = directory ? FUSE_IOCTL_DIR : 0;
             if ((way & 3) != 0) arguments.cmd = commands[way / 4 % 4]; arguments.arg = (way & 16) != 0 ? 4096 : 0);
-        arguments->out_size = *ret_asked = (arguments->cmd & ((uint32_t)_IOC_READ << _IOC_DIRSHIFT)) == 0 ? 0
-                                           : (way & 32) != 0                   ? (uint32_t)_IOC_SIZE(arguments->cmd)
-                                           : arguments->cmd == FS_IOC_GETFLAGS ? 4
-                                                                               : (uint32_t)sizeof(struct fsxattr);
-        arguments->in_size = (arguments->cmd & ((uint32_t)_IOC_WRITE << _IOC_DIRSHIFT)) == 0 ? 0 : put_data();
+        written->out_size = *ret_asked = (written->cmd & ((uint32_t)_IOC_READ << _IOC_DIRSHIFT)) == 0 ? 0
+                                         : (way & 32) != 0                 ? (uint32_t)_IOC_SIZE(written->cmd)
+                                         : written->cmd == FS_IOC_GETFLAGS ? 4
+                                                                           : (uint32_t)sizeof(struct fsxattr);
+        written->in_size = (written->cmd & ((uint32_t)_IOC_WRITE << _IOC_DIRSHIFT)) == 0 ? 0 : put_data();
 }
 
 /* Requests about an open file; false: there is none of this sort. */
@@ -155,10 +155,10 @@ static bool by_file(uint32_t opcode, unsigned which, uint32_t *ret_asked)
                 PUT(fuse_read_in, arguments.fh = handle; *ret_asked = arguments.size %= 128 * 1024);
                 break;
         case FUSE_WRITE: {
-                struct fuse_write_in *arguments = (void *)((char *)out + out->len);
+                struct fuse_write_in *written = (void *)((char *)out + out->len);
 
                 PUT(fuse_write_in, arguments.fh = handle);
-                *ret_asked = arguments->size = put_data();
+                *ret_asked = written->size = put_data();
                 break;
         }
         case FUSE_IOCTL:
@@ -342,10 +342,17 @@ static void begin_daemon(void)
         for (int fd = FD_OWN; fd < OTHERS_MAX; fd++)
                 shared->uses[fd] = fcntl(fd, F_GETFD) >= 0 ? USE_NODE : USE_NONE;
         interrupts_begin();
-        fuzz_check(nodes_begin() == 0 && fcntl(root_fd, F_GETFD) >= 0);
+        closing_begin(waiters_have);
+        fuzz_check(nodes_begin() == 0);
+        nodes_begin_handles();
+        fuzz_check(fcntl(root_fd, F_GETFD) >= 0);
         session = fuse_session_new(&arguments, &operations, sizeof operations, NULL);
         fuse_opt_free_args(&arguments);
         fuzz_check(session != NULL && fuse_session_custom_io(session, &io, FD_FUSE) == 0);
+}
+
+static void do_nothing(void)
+{
 }
 
 static void begin_once(void)
@@ -368,7 +375,8 @@ static void begin_once(void)
         fuse_set_log_func(say_nothing);
         share_memory();
         shared->mappable = true; /* caller_begin() looks at the capabilities then */
-        fuzz_check(operation_begin_links() == 0 && caller_begin() == 0 && locks_begin() == 0 && caches_begin() == 0);
+        fuzz_check(operation_begin_links() == 0 && caller_begin() == 0 && locks_begin(do_nothing) == 0 &&
+                   caches_begin() == 0);
         passthrough_begin();
         request_use_slot(0);
         (void)caller_ids_find(

@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -207,6 +208,20 @@ static int close_file(const char *path, struct fuse_file_info *file)
         return result(close((int)file->fh));
 }
 
+/* Each open file has locks of its own. Nobody is let wait: one thread answers all. */
+static int lock(const char *path, struct fuse_file_info *file, int command, struct flock *lock)
+{
+        (void)path;
+        lock->l_pid = 0; /* as these locks want it */
+        return result(fcntl((int)file->fh, command == F_GETLK ? F_OFD_GETLK : F_OFD_SETLK, lock));
+}
+
+static int lock_whole(const char *path, struct fuse_file_info *file, int operation)
+{
+        (void)path;
+        return result(flock((int)file->fh, operation | LOCK_NB));
+}
+
 static int get_attribute(const char *path, const char *name, char *value, size_t size)
 {
         (void)path;
@@ -281,6 +296,8 @@ int main(int argc, char **argv)
                                                            .create = create_file,
                                                            .read = read_file,
                                                            .write = write_file,
+                                                           .lock = lock,
+                                                           .flock = lock_whole,
                                                            .release = close_file,
                                                            .getxattr = get_attribute,
                                                            .statfs = statistics,
