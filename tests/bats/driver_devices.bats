@@ -53,6 +53,7 @@ lives_without_record() {
 
 # ---- loop
 
+# bats test_tags=deep
 @test "a device is found by its UUID while the file's FUSE program of another device does not answer" {
         local disk
         truncate -s 16M "$BATS_TEST_TMPDIR/disk.img"
@@ -86,6 +87,7 @@ lives_without_record() {
         assert_nothing_left
 }
 
+# bats test_tags=deep
 @test "detach of a volume whose record is lost fails while a loop device over a file of its image's name does not answer" {
         local name=silent-$RUN_ID
         make_fuse_loop "$name.img"
@@ -96,6 +98,7 @@ lives_without_record() {
         kubelet_detach "$name"
 }
 
+# bats test_tags=deep
 @test "an image is not attached while a loop device over a file of its name does not answer, if other programs have the image open" {
         local name=silent-$RUN_ID
         kubelet_attach "$name" type=loop size=8Mi

@@ -215,7 +215,7 @@ pod-1"
 
 @test "unmount is refused while a process has a file of it open, names the process, and is refused again without a pause" {
         local busy trace=$BATS_TEST_TMPDIR/trace
-        TIMEOUTS='"unmount": 1' write_config
+        TIMEOUTS='"unmount": 3' write_config
         call mount "$DIR" "$SPEC"
         assert_success
         # a name by which it would look like two processes

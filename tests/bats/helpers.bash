@@ -217,12 +217,13 @@ end_process() {
         wait_until 10 process_is_gone "$1"
 }
 
-# True for a zombie too: whoever should reap it may be slow.
+# True for a zombie too: whoever should reap it may be slow. But not for a process whose first thread has ended, and another has not.
 process_is_gone() {
-        local line
+        local line tasks
         [[ -e /proc/$1/status ]] || return 0
         line=$(grep ^State: "/proc/$1/status" 2>/dev/null) || return 0
-        [[ $line == *Z* ]]
+        tasks=("/proc/$1/task"/[0-9]*)
+        [[ $line == *Z* ]] && ((${#tasks[@]} <= 1))
 }
 
 process_is_in() { # PID DIR

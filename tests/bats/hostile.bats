@@ -306,7 +306,7 @@ waits_long() { # PID, whose child hangs, and which catches SIGTERM then
         silent_fuse --silent-to lookup
         in_container mount -t overlay -o lowerdir=/tmp/fuse:/tmp/empty overlay /tmp/o
         for i in 1 2 3; do
-                not_hung helper mount-list '{"timeoutSeconds": 2}'
+                not_hung helper mount-list '{"timeoutSeconds": 6}'
                 assert_success
                 assert_field '.mounts[] | select(.target == "/tmp/o/x") | .state' unknown
                 assert_field '.mounts[] | select(.target == "/data") | .state' present
@@ -336,12 +336,12 @@ overlay_hangs() {
         first=$CONTAINER_PID
         server=$SERVER
         overlay_hangs 300000
-        helper mount-list '{"timeoutSeconds": 4}'
+        helper mount-list '{"timeoutSeconds": 6}'
         assert_field '[.mounts[].state] | join(" ")' "unknown unknown"
         is "$(pgrep -fc "^$FLEXGRAFT_BIN/mount-list")" 2 "processes that hang"
         kill -KILL "$server"
         wait_until 10 hang 1
-        helper mount-list '{"timeoutSeconds": 4}'
+        helper mount-list '{"timeoutSeconds": 6}'
         assert_field ".mounts[] | select(.container.pid == $first) | .state" covered
         assert_field ".mounts[] | select(.container.pid != $first) | .problem" 'wait: an earlier call still waits for it'
         kill -KILL "$SERVER"
@@ -360,7 +360,7 @@ hang() { # COUNT
                 assert_success
         done
         silent_fuse
-        helper mount-list '{"timeoutSeconds": 4}'
+        helper mount-list '{"timeoutSeconds": 6}'
         assert_success
         assert_field '.mounts | map(.problem) | join(", ")' \
                 'wait: Connection timed out, wait: Connection timed out, wait: it was not asked: two others of its container do not answer'

@@ -540,12 +540,16 @@ removed_when_gone() {
         helper mount-list '{}'
         assert_field '.mounts[0] | [.state, .device] | join(" ")' "present present"
         in_container umount /disk
+        # tests beside this one look at all loop devices, and one that is open at that moment is detached later
         losetup --detach "$DEVICE"
-        losetup "$DEVICE" "$IMAGE"
+        wait_until 10 device_is_free "$DEVICE"
+        wait_until 10 losetup "$DEVICE" "$IMAGE"
         helper mount-list '{}'
         assert_field '.mounts[0] | [.state, .device] | join(" ")' "gone replaced"
         losetup --detach "$DEVICE"
-        python3 -c 'import fcntl, os, sys; fcntl.ioctl(os.open("/dev/loop-control", os.O_RDWR), 0x4c81, int(sys.argv[1]))' "$number" # LOOP_CTL_REMOVE
+        wait_until 10 device_is_free "$DEVICE"
+        # LOOP_CTL_REMOVE
+        wait_until 10 python3 -c 'import fcntl, os, sys; fcntl.ioctl(os.open("/dev/loop-control", os.O_RDWR), 0x4c81, int(sys.argv[1]))' "$number"
         helper mount-list '{}'
         assert_field '.mounts[0] | [.state, .device] | join(" ")' "gone gone"
 }

@@ -244,7 +244,7 @@ volume_of_root() {
         helper mount-bind "$(bind_request /data)"
         assert_success
         # each in time (a quarter of it), with room for a busy machine, and all of them not
-        helper mount-list '{"timeoutSeconds": 16}'
+        helper mount-list '{"timeoutSeconds": 24}'
         assert_success
         assert_field '.mounts[] | select(.target == "/data") | .state' present
         assert_field '.mounts[0].state' covered

@@ -160,8 +160,23 @@ static size_t compare(const char *directory)
 
 static void libmount_sees_the_same_on_this_machine(void **state)
 {
+        char path[96];
+        char *text = NULL;
+        size_t size = 0;
+        FILE *file = fopen("/proc/self/mountinfo", "re");
+
         (void)state;
-        assert_true(compare("/proc/self") > 0);
+        /* a copy: another process may mount something before libmount reads it, too */
+        assert_non_null(file);
+        assert_true(getdelim(&text, &size, '\0', file) > 0);
+        assert_int_equal(fclose(file), 0);
+        (void)snprintf(path, sizeof path, "%s/mountinfo", dir);
+        file = fopen(path, "we");
+        assert_non_null(file);
+        assert_true(fputs(text, file) >= 0);
+        assert_int_equal(fclose(file), 0);
+        free(text);
+        assert_true(compare(dir) > 0);
 }
 
 /* Each field made of pieces that are escaped, look like escapes, or like the ends of fields. */
