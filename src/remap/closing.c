@@ -4,7 +4,6 @@
 #include <pthread.h>
 
 #include "descriptors.h"
-#include "request.h"
 
 /*
  * Those that are to be closed when no thread uses their numbers any more for a process that was killed and has its answer.
@@ -14,9 +13,8 @@ static struct {
         pthread_mutex_t mutex;
         bool (*is_used)(int fd);
         int count; /* atomic */
-        int fds[THREADS_MAX * (REQUEST_FILES_MAX + 1) + WAITERS_MAX];
+        int fds[CLOSING_MAX];
 } named;
-#define NAMED_MAX ((int)(sizeof named.fds / sizeof named.fds[0]))
 
 void closing_begin(bool (*is_used)(int fd))
 {
@@ -86,7 +84,7 @@ void closing_close(int fd)
                 return;
         }
         (void)pthread_mutex_lock(&named.mutex);
-        fits = named.count < NAMED_MAX;
+        fits = named.count < CLOSING_MAX;
         if (fits) {
                 named.fds[named.count] = fd;
                 __atomic_store_n(&named.count, named.count + 1, __ATOMIC_SEQ_CST);

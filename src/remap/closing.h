@@ -8,6 +8,12 @@
 #include <linux/fuse.h>
 #include <stdbool.h>
 
+#include "request.h"
+#include "shared.h"
+
+/* So many are left to requests and waiters at most. */
+#define CLOSING_MAX (THREADS_MAX * (REQUEST_FILES_MAX + 1) + WAITERS_MAX)
+
 /* closing_begin() - once per daemon. is_used(): whether a request that was moved out of its buffer uses that descriptor. */
 void closing_begin(bool (*is_used)(int fd));
 

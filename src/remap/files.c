@@ -9,6 +9,7 @@
 
 #include "append.h"
 #include "caches.h"
+#include "caller.h"
 #include "closing.h"
 #include "descriptors.h"
 #include "locks.h"
@@ -324,17 +325,23 @@ static void tell_written(struct node *node, int fd)
 void files_flush(fuse_req_t request, fuse_ino_t number, struct fuse_file_info *file)
 {
         struct node *node = nodes_get(number);
+        /* it gets no answer of a server that is silent, and then another process may be that owner of locks */
+        const bool dying =
+                shared->network && node != NULL && node->owners > 0 && caller_is_dying(fuse_req_ctx(request)->pid);
         int r = 0;
 
+        if (dying)
+                locks_drop(node, file->lock_owner);
         if (shared->network) {
                 int fd = dup((int)file->fh);
 
                 if (fd < 0 || close(fd) < 0)
                         r = -errno;
         }
-        if (node != NULL) {
+        if (node != NULL && !request_given_up()) {
                 tell_written(node, (int)file->fh);
-                locks_drop(node, file->lock_owner); /* only now: who gets the lock next must find the data */
+                if (!dying)
+                        locks_drop(node, file->lock_owner); /* only now: who gets the lock next must find the data */
         }
         operation_reply_error(request, r);
 }

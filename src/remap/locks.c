@@ -276,15 +276,20 @@ static void set_lock(fuse_req_t request, struct node *node, int fd, uint64_t own
         (void)pthread_mutex_unlock(&owners_mutex);
 }
 
-static int unlock(struct node *node, uint64_t owner, struct flock *lock)
+/* waiter: NULL for this thread's request. Of a process that was killed all locks are released, and another may be that owner by now. */
+static int unlock(struct node *node, uint64_t owner, struct flock *lock, const struct waiter *waiter)
 {
         const struct lock_owner *found;
+        bool over;
         int r = 0;
 
         lock->l_pid = 0;
         (void)pthread_mutex_lock(&owners_mutex);
+        over = waiter != NULL ? __atomic_load_n(&waiter->given_up, __ATOMIC_RELAXED) : request_given_up();
         found = find_owner(node, owner);
-        if (found != NULL && fcntl(found->fd, F_OFD_SETLK, lock) < 0)
+        if (over)
+                r = -EINTR;
+        else if (found != NULL && fcntl(found->fd, F_OFD_SETLK, lock) < 0)
                 r = -errno;
         (void)pthread_mutex_unlock(&owners_mutex);
         return r; /* unlocking without a lock succeeds */
@@ -299,10 +304,8 @@ static void unlock_later(struct caches_job *job)
 
         if (waiter->operation != 0)
                 r = flock(waiter->fd, waiter->operation) < 0 ? -errno : 0;
-        else if (__atomic_load_n(&waiter->given_up, __ATOMIC_RELAXED))
-                r = -EINTR; /* all its locks are released as it ends; another process may have its number of an owner */
         else if (node != NULL)
-                r = unlock(node, waiter->owner, &waiter->lock);
+                r = unlock(node, waiter->owner, &waiter->lock, waiter);
         waiters_end(waiter, r);
         waiters_retry();
 }
@@ -322,7 +325,7 @@ static void begin_unlock(fuse_req_t request, struct node *node, int fd, int oper
                 caches_drop(&waiter->job);
                 return;
         }
-        r = operation != 0 ? (flock(fd, operation) < 0 ? -errno : 0) : unlock(node, owner, lock);
+        r = operation != 0 ? (flock(fd, operation) < 0 ? -errno : 0) : unlock(node, owner, lock, /* waiter= */ NULL);
         (void)fuse_reply_err(request, -r);
         waiters_retry();
 }

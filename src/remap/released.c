@@ -7,14 +7,18 @@
 
 #include "answer.h"
 #include "caches.h"
+#include "closing.h"
 #include "descriptors.h"
 #include "nodes.h"
 #include "request.h"
 #include "waiters.h"
 
+/* One of each thread, of each owner of locks, and those that closing.h has left. */
+#define RELEASED_MAX (THREADS_MAX + OWNERS_MAX + CLOSING_MAX)
+
 static struct {
         int count;
-        int fds[THREADS_MAX]; /* one of each thread; a few more stay for the next daemon */
+        int fds[RELEASED_MAX];
 } released;
 
 /* The file was released, and the number is another file's as soon as it is closed: such a request is only answered. */
@@ -51,7 +55,7 @@ void released_end(void)
 
         answer_releases();
         released.count = 0;
-        for (uint32_t fd = 0; fd < shared->descriptors && released.count < THREADS_MAX; fd++)
+        for (uint32_t fd = 0; fd < shared->descriptors && released.count < RELEASED_MAX; fd++)
                 if (shared->uses[fd] == USE_RELEASED)
                         released.fds[released.count++] = (int)fd;
         if (released.count > 0 && pthread_create(&thread, NULL, close_released, NULL) == 0)

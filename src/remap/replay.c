@@ -2,6 +2,7 @@
 #include "replay.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/fuse.h>
 #include <stdint.h>
 #include <string.h>
@@ -49,16 +50,26 @@ static void drop_from_buffers(const uint8_t waiter[WAITER_SIZE])
                         request_buffer(i)->len = 0;
 }
 
-void replay_waiters(void)
+static bool is_unlock(const uint8_t waiter[WAITER_SIZE])
+{
+        struct fuse_in_header head;
+        struct fuse_lk_in lock;
+
+        (void)memcpy(&head, waiter, sizeof head);
+        (void)memcpy(&lock, waiter + sizeof head, sizeof lock);
+        return head.len >= sizeof head + sizeof lock && lock.lk.type == F_UNLCK;
+}
+_Static_assert(sizeof(struct fuse_in_header) + sizeof(struct fuse_lk_in) <= WAITER_SIZE, "a request for a lock fits");
+
+static void repeat_waiters(bool unlocks)
 {
         static uint8_t request[WAITER_SIZE] __attribute__((aligned(8)));
 
-        request_replay(true);
         for (uint32_t i = 0; i < shared->waiters_high; i++) {
                 uint32_t size;
 
                 (void)memcpy(&size, shared->waiters[i], sizeof size);
-                if (size == 0 || size > WAITER_SIZE)
+                if (size == 0 || size > WAITER_SIZE || is_unlock(shared->waiters[i]) != unlocks)
                         continue;
                 drop_from_buffers(shared->waiters[i]);
                 if (size == sizeof(struct fuse_out_header)) {
@@ -75,5 +86,13 @@ void replay_waiters(void)
                 waiters_repeat(-1);
                 shared->waiter_tries[i] = 0;
         }
+}
+
+/* Unlocks last: another thread does those, with a mutex that the others need, and the server need not answer it. */
+void replay_waiters(void)
+{
+        request_replay(true);
+        repeat_waiters(/* unlocks= */ false);
+        repeat_waiters(/* unlocks= */ true);
         request_replay(false);
 }

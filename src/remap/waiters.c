@@ -25,12 +25,12 @@
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static TAILQ_HEAD(, waiter) all;   /* until they are answered */
-static struct waiter *waiting;     /* for a lock */
-static bool again;                 /* something changed since the retrying thread began to look; atomic */
-static int blocked;                /* threads that wait for a slot */
-static void (*before)(void);       /* the thread that retries begins */
-static __thread int repeated = -1; /* the slot whose request this thread repeats; -1: none, or a waiter has it */
+static TAILQ_HEAD(waiters, waiter) all; /* until they are answered */
+static struct waiter *waiting;          /* for a lock */
+static bool again;                      /* something changed since the retrying thread began to look; atomic */
+static int blocked;                     /* threads that wait for a slot */
+static void (*before)(void);            /* the thread that retries begins */
+static __thread int repeated = -1;      /* the slot whose request this thread repeats; -1: none, or a waiter has it */
 
 static bool have(int fd, bool asking)
 {
@@ -82,6 +82,18 @@ static void keep_answer(const struct waiter *waiter, int r)
         __atomic_store_n((uint64_t *)(void *)shared->waiters[waiter->slot], head, __ATOMIC_RELEASE);
 }
 
+/*
+ * The caller does not know of the lock, and will not release it. One of flock(2) is of the open file, which another process may
+ * have, too: it had none at least since this one waited.
+ */
+static void undo(const struct waiter *waiter)
+{
+        if (waiter->operation == 0 && waiter->lock.l_type != F_UNLCK)
+                waiters_unlock(waiter->fd, &waiter->lock);
+        else if (waiter->operation != 0 && waiter->waited)
+                (void)flock(waiter->fd, LOCK_UN); /* a refusal by a server cannot be reported */
+}
+
 /* Memory is freed with the mutex held: waiters_rest(). */
 void waiters_end(struct waiter *waiter, int r)
 {
@@ -90,12 +102,10 @@ void waiters_end(struct waiter *waiter, int r)
         (void)pthread_mutex_lock(&mutex);
         fuse_req_interrupt_func(waiter->request, NULL, NULL); /* waits for a callback that is running */
         keep_answer(waiter, r);
-        if (fuse_reply_err(waiter->request, -r) == -ENOENT && r == 0 && waiter->operation == 0 &&
-            waiter->lock.l_type != F_UNLCK) {
-                /* the caller does not know of the lock, and will not release it; a server may be slow to do so */
+        if (fuse_reply_err(waiter->request, -r) == -ENOENT && r == 0) {
                 waiter->given_up = true;
                 (void)pthread_mutex_unlock(&mutex);
-                waiters_unlock(fd, &waiter->lock);
+                undo(waiter); /* a server may be slow to answer */
                 (void)pthread_mutex_lock(&mutex);
         }
         TAILQ_REMOVE(&all, waiter, entry);
@@ -283,6 +293,23 @@ static int wait_for_slot(void)
         return slot;
 }
 
+/* With the mutex held. In place of the request its answer, as keep_answer(), unless that is there by now. */
+static void give_up(struct waiter *waiter)
+{
+        const struct fuse_out_header answer = { .len = sizeof answer, .error = -EINTR };
+        uint64_t *head = waiter->slot >= 0 ? (void *)shared->waiters[waiter->slot] : NULL;
+        uint64_t request = head != NULL ? __atomic_load_n(head, __ATOMIC_ACQUIRE) : 0;
+        uint64_t kept;
+        uint32_t size;
+
+        (void)memcpy(&kept, &answer, sizeof kept);
+        (void)memcpy(&size, &request, sizeof size);
+        __atomic_store_n(&waiter->given_up, true, __ATOMIC_RELAXED);
+        if (size > sizeof answer)
+                __atomic_store_n(head, kept, __ATOMIC_RELEASE);
+        answer_error(waiter->unique, EINTR);
+}
+
 struct waiter *waiters_make(fuse_req_t request, fuse_ino_t node, int fd, int operation, const struct flock *lock,
                             bool waits)
 {
@@ -312,8 +339,9 @@ struct waiter *waiters_make(fuse_req_t request, fuse_ino_t node, int fd, int ope
         /* a kill may lose an unlock without a slot: sooner that than done before mapped pages are written */
         made = waiter->slot >= 0 || unlocks;
         if (made) {
-                waiter->interrupted = request_given_up();
                 TAILQ_INSERT_TAIL(&all, waiter, entry);
+                if (request_given_up())
+                        give_up(waiter);
         }
         (void)pthread_mutex_unlock(&mutex);
         if (made)
@@ -332,27 +360,11 @@ static void interrupt(fuse_req_t request, void *data)
         look_again();
 }
 
-/* With the mutex held. In place of the request its answer, as keep_answer(), unless that is there by now. */
-static void give_up(struct waiter *waiter)
-{
-        const struct fuse_out_header answer = { .len = sizeof answer, .error = -EINTR };
-        uint64_t *head = waiter->slot >= 0 ? (void *)shared->waiters[waiter->slot] : NULL;
-        uint64_t request = head != NULL ? __atomic_load_n(head, __ATOMIC_ACQUIRE) : 0;
-        uint64_t kept;
-        uint32_t size;
-
-        (void)memcpy(&kept, &answer, sizeof kept);
-        (void)memcpy(&size, &request, sizeof size);
-        __atomic_store_n(&waiter->given_up, true, __ATOMIC_RELAXED);
-        if (size > sizeof answer)
-                __atomic_store_n(head, kept, __ATOMIC_RELEASE);
-        answer_error(waiter->unique, EINTR);
-}
-
 void waiters_look(void)
 {
         struct waiter *first = NULL;
         struct waiter *waiter;
+        bool any = false;
 
         (void)pthread_mutex_lock(&mutex);
         for (int i = 0; i < LOOK_AT && (waiter = TAILQ_FIRST(&all)) != NULL && waiter != first; i++) {
@@ -360,10 +372,12 @@ void waiters_look(void)
                         first = waiter;
                 TAILQ_REMOVE(&all, waiter, entry);
                 TAILQ_INSERT_TAIL(&all, waiter, entry); /* the next call goes on behind it */
-                if (!waiter->given_up && caller_is_dying(waiter->thread))
-                        give_up(waiter);
+                if (waiter->given_up || !caller_is_dying(waiter->thread))
+                        continue;
+                give_up(waiter);
+                any = true;
         }
-        if (first != NULL)
+        if (any)
                 look_again();
         (void)pthread_mutex_unlock(&mutex);
 }
@@ -372,6 +386,7 @@ void waiters_wait(struct waiter *waiter)
 {
         struct waiter **end = &waiting;
 
+        waiter->waited = !request_replayed(); /* what the last daemon left may have had its lock */
         (void)pthread_mutex_lock(&mutex);
         fuse_req_interrupt_func(waiter->request, interrupt, waiter); /* before another thread can end it */
         while (*end != NULL)

@@ -29,6 +29,7 @@ struct waiter {
         uint64_t owner;    /* of it */
         bool interrupted;  /* atomic */
         bool given_up;     /* its caller has its answer; atomic */
+        bool waited;       /* another had the lock when this daemon tried first */
         struct waiter *next;
         TAILQ_ENTRY(waiter) entry; /* of all */
 };
