@@ -36,6 +36,10 @@ enabled_there() {
         run ! type -P "$ROOT/usr/bin/crun"
         from_registry in_bare "$ROOT" /flexgraft/scripts/demo
         [[ $output == *"Nothing of it is left on this machine"* ]]
+        # two containers, with maps of their own, have id-mapped mounts of a directory that refuses them
+        if printf '6.12\n%s\n' "$(uname -r)" | sort --version-sort --check=quiet; then
+                [[ $output == *remap-mount* && $output != *"not on this kernel"* ]]
+        fi
         demo=$(packages_in "$ROOT" | comm -13 "$BATS_TEST_TMPDIR/bare" - | wc -l)
         echo "packages: $build for the build, $((demo - build)) for the demonstration"
         ((build <= 100 && demo - build <= 25))

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# remap.sh - remap beside an id-mapped mount of the same filesystem and beside bindfs, in one run. Ratios: how many times the
+# remap.sh - remap beside an id-mapped mount of the same filesystem, bindfs and fuse-overlayfs, in one run. Ratios: how many times the
 # work of the id-mapped mount. Then the processor time of the client and the daemon, whose goal is less than bindfs takes,
 # and how often the client waits for an answer. bindfs lets the kernel believe each name for a second, and so shows a file
 # that is not there any more; "bindfs, 0 s" does not, as remap: both ask once more for each unlink(2), open(2) of a file that
@@ -25,15 +25,15 @@ mebibytes=${MEBIBYTES:-512}
 [[ -z ${CPUS:-} ]] || taskset --pid --cpu-list "$CPUS" $$ >/dev/null
 work=$(mktemp -d /var/tmp/flexgraft-bench-remap.XXXXXX)
 loop='' monitor=''
-bindfs=()
+others=() # processes
 cleanup() {
         set +e
         [[ -z $monitor ]] || { kill "$monitor" && wait "$monitor"; } 2>/dev/null
         local process
-        for process in "${bindfs[@]}"; do
+        for process in "${others[@]}"; do
                 { kill "$process" && wait "$process"; } 2>/dev/null
         done
-        umount -l "$work"/bindfs{,0} 2>/dev/null
+        umount -l "$work"/{bindfs,bindfs0,overlayfs} 2>/dev/null
         for _ in {1..100}; do
                 umount "$work/source" 2>/dev/null && break
                 mountpoint -q "$work/source" || break
@@ -45,7 +45,7 @@ cleanup() {
 trap cleanup EXIT
 
 chmod 0711 "$work"
-mkdir -p "$work"/{source,bindfs,bindfs0,rootfs/{proc,sys,dev,tmp}} "$work/state"
+mkdir -p "$work"/{source,bindfs,bindfs0,overlayfs,rootfs/{proc,sys,dev,tmp}} "$work/state"
 chown -R 100000:100000 "$work/rootfs"
 printf '{"stateDir": "%s"}\n' "$work/state" >"$work/config.json"
 export FLEXGRAFT_CONFIG=$work/config.json
@@ -70,7 +70,7 @@ into() {
                 exit 1
         }
 }
-mkdir "$work/source"/{direct,remap,always,bindfs,bindfs0}
+mkdir "$work/source"/{direct,remap,always,bindfs,bindfs0,overlayfs,lower,work}
 into "$work/source/direct" /direct idmapped
 # daemon [PID]: the remap-daemon that serves this container, other than PID.
 daemon() {
@@ -86,18 +86,24 @@ into "$work/source/remap" /remap remap
 server=$(daemon)
 into "$work/source/always" /always remap '"cache": "always"'
 dirs=(id-mapped=/direct "remap=/remap@$server" "remap, always=/always@$(daemon "$server")")
-# serve_bindfs DIR NAME OPTION...: one more directory, served by bindfs.
-serve_bindfs() {
+# serve DIR NAME COMMAND...: one more directory, which COMMAND serves.
+serve() {
         # a session of its own, as a daemon has: with automatic groups of the scheduler each costs
-        setsid bindfs -f --uid-offset=100000 --gid-offset=100000 --xattr-rw "${@:3}" "$work/source/$1" "$work/$1" &
-        bindfs+=($!)
+        setsid "${@:3}" "$work/$1" &
+        others+=($!)
         until mountpoint -q "$work/$1"; do sleep 0.1; done
         into "$work/$1" "/$1" host
-        dirs+=("$2=/$1@${bindfs[-1]}")
+        dirs+=("$2=/$1@${others[-1]}")
 }
 if [[ -n $(type -P bindfs) ]]; then
-        serve_bindfs bindfs bindfs
-        serve_bindfs bindfs0 "bindfs, 0 s" -o entry_timeout=0
+        map=(--uid-offset=100000 --gid-offset=100000 --xattr-rw)
+        serve bindfs bindfs bindfs -f "${map[@]}" "$work/source/bindfs"
+        serve bindfs0 "bindfs, 0 s" bindfs -f "${map[@]}" -o entry_timeout=0 "$work/source/bindfs0"
+fi
+if [[ -n $(type -P fuse-overlayfs) ]]; then
+        map=uidmapping=0:100000:65536,gidmapping=0:100000:65536
+        serve overlayfs fuse-overlayfs fuse-overlayfs -f \
+                -o "$map,lowerdir=$work/source/lower,upperdir=$work/source/overlayfs,workdir=$work/source/work"
 fi
 echo "remap over ${FILESYSTEM:-ext4}: medians of ${ROUNDS:-5} rounds, $mebibytes MiB, ${FILES:-2000} small files"
 "$bench" "${ROUNDS:-5}" "$mebibytes" "${FILES:-2000}" "${dirs[@]}" "$container"
