@@ -55,11 +55,12 @@ profile() { # NAME PARAMETERS
                 \"create_parameters\": $2}}}" >"$FLEXGRAFT_PROFILES"
 }
 
-# runs_of_lvm PROGRAM REQUEST: how often it runs lvm.
+# runs_of_lvm PROGRAM REQUEST: how often it runs lvm, which has an environment of ours; what lvm runs, as thin_check, has another.
 runs_of_lvm() {
         at_syscall --log "$BATS_TEST_TMPDIR/calls" "$FLEXGRAFT_BIN/$1" "$2"
         assert_success >&2 || return 1
-        awk '$3 == "execve"' "$BATS_TEST_TMPDIR/calls" | wc -l
+        awk '$3 == "execve" && environment == "" { environment = $6 } $3 == "execve" && $6 == environment { runs++ } END { print runs + 0 }' \
+                "$BATS_TEST_TMPDIR/calls"
 }
 
 @test "lvm is run three times to make a linear, raid1 or striped volume, and once to measure a group" {
@@ -70,6 +71,17 @@ runs_of_lvm() {
         is "$(runs_of_lvm volume-create "{\"name\": \"mirrored\", \"size\": $EXTENT, \"pool\": \"big\", \"parameters\": {\"type\": \"raid1\"}}")" $((one + 2))
         is "$(jq -r .identity "$STATE_DIR/provisioned/mirrored.json")" "$(lvm_uuid "$GROUP/mirrored")"
         is "$(runs_of_lvm volume-create "{\"name\": \"striped\", \"size\": $EXTENT, \"pool\": \"big\", \"parameters\": {\"type\": \"striped\", \"stripes\": \"2\"}}")" $((one + 2))
+}
+
+@test "lvm is run three times to make a mirror, a raid5 or a thin volume, and once if it is there already" {
+        local type parameters request
+        quietly lvcreate --type thin-pool --size 40M --name tp "$GROUP"
+        for parameters in '{"type": "mirror"}' '{"type": "raid5", "stripes": "2"}' '{"type": "thin", "thinpool": "tp"}'; do
+                type=$(jq -r .type <<<"$parameters")
+                request="{\"name\": \"$type\", \"size\": $EXTENT, \"pool\": \"big\", \"parameters\": $parameters}"
+                is "$(runs_of_lvm volume-create "$request")" 3 "$type"
+                is "$(runs_of_lvm volume-create "$request")" 1 "$type, again"
+        done
 }
 
 # lvm_uuid GROUP/VOLUME

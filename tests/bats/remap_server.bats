@@ -158,20 +158,27 @@ dies_in_the_middle() {
         is "$(<"$SOURCE_DIR/stop-1000")" '' "after its user emptied it"
 }
 
-# is_in_call PID CALL...: a thread of it is in one of those system calls.
-is_in_call() {
-        local task number call
+# task_is_in TASK CALL...: a thread, /proc/PID/task/TID, is in one of those system calls.
+task_is_in() {
+        local number call
         local -A numbers=()
         case $(uname -m) in
-        x86_64) numbers=([pwrite64]=18 [fcntl]=72 [flock]=73 [getxattr]=191 [newfstatat]=262 [statx]=332) ;;
-        aarch64) numbers=([pwrite64]=68 [fcntl]=25 [flock]=32 [getxattr]=8 [newfstatat]=79 [statx]=291) ;;
+        x86_64) numbers=([pwrite64]=18 [fcntl]=72 [flock]=73) ;;
+        aarch64) numbers=([pwrite64]=68 [fcntl]=25 [flock]=32) ;;
         esac
+        read -r number _ 2>/dev/null <"$1/syscall" || return 1
+        for call in "${@:2}"; do
+                [[ $number != "${numbers[$call]}" ]] || return 0
+        done
+        return 1
+}
+
+# is_in_call PID CALL...: a thread of it is.
+is_in_call() {
+        local task
         for task in "/proc/$1/task"/*; do
-                read -r number _ <"$task/syscall" || continue
-                for call in "${@:2}"; do
-                        [[ $number != "${numbers[$call]}" ]] || return 0
-                done
-        done 2>/dev/null
+                ! task_is_in "$task" "${@:2}" || return 0
+        done
         return 1
 }
 
@@ -278,12 +285,21 @@ close_two() {
         kill -STOP "$server"
         background "${AS_1000[@]}" cat "$SERVED/text"
         pids+=("$BACKGROUND_PID")
-        wait_until 20 is_in_call "$(pgrep -P "$KEEPER" -x remap-daemon)" getxattr newfstatat statx
+        wait_until 20 waits_for_more_than_a_lock "$(pgrep -P "$KEEPER" -x remap-daemon)"
         kill_served_daemon
         kill -KILL "${pids[@]}"
         for pid in "${pids[@]}"; do wait_until 30 process_is_gone "$pid"; done
         kill -CONT "$server"
         is "$("${AS_1000[@]}" cat "$SERVED/text")" text
+}
+
+# waits_for_more_than_a_lock DAEMON: a thread of it waits for the server's answer to something else.
+waits_for_more_than_a_lock() {
+        local task
+        for task in "/proc/$1/task"/*; do
+                [[ $(cat "$task/wchan" 2>/dev/null) != request_wait_answer ]] || task_is_in "$task" fcntl flock || return 0
+        done
+        return 1
 }
 
 # kill_served_daemon: waits until there is another.
