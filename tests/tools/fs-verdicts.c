@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fs-verdicts DIR - what newer and rarer calls say of a filesystem, one line each: "what: verdict". Made for comparing two
- * mounts of one filesystem. DIR is empty and belongs to the caller, who is root (of a user namespace).
+ * fs-verdicts DIR - what calls say of a filesystem, one line each: "what: verdict". Made for comparing two mounts of one
+ * filesystem. DIR is empty and belongs to the caller: root (of a user namespace), who tries much as other users, too, or
+ * a user. The classic calls are in the headers, and leave nothing; those here, the newer and rarer ones, leave their files.
  *
  * A verdict is the error's name, or what the call gave, as far as that does not depend on when it is asked.
  */
@@ -9,12 +10,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <linux/capability.h>
 #include <linux/falloc.h>
 #include <linux/fiemap.h>
 #include <linux/fs.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -25,59 +24,16 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/uio.h>
-#include <sys/wait.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "fs_verdicts_files.h"
+#include "fs_verdicts_kinds.h"
+#include "fs_verdicts_names.h"
+#include "fs_verdicts_rights.h"
+#include "fs_verdicts_times.h"
+
 #define BLOCK 65536 /* a multiple of the block size of each filesystem */
-
-static void say(const char *what, const char *format, ...)
-{
-        va_list ap;
-
-        va_start(ap, format);
-        printf("%s: ", what);
-        vprintf(format, ap);
-        printf("\n");
-        fflush(stdout);
-        va_end(ap);
-}
-
-/* A result of a system call. */
-static long verdict(const char *what, long result)
-{
-        if (result < 0)
-                say(what, "%s", strerrorname_np(errno));
-        else
-                say(what, "ok");
-        return result;
-}
-
-static int make(const char *name, mode_t mode)
-{
-        int fd = open(name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
-
-        if (fd < 0) {
-                say(name, "cannot be made: %s", strerrorname_np(errno));
-                exit(1);
-        }
-        return fd;
-}
-
-/* Run as that user, in a process of its own. */
-static void as(uid_t uid, void (*function)(void))
-{
-        pid_t pid = fork();
-
-        if (pid == 0) {
-                if (setgroups(0, NULL) < 0 || setresgid(uid, uid, uid) < 0 || setresuid(uid, uid, uid) < 0)
-                        exit(1);
-                function();
-                exit(0);
-        }
-        if (pid < 0 || waitpid(pid, NULL, 0) < 0)
-                exit(1);
-}
 
 static int link_fd(int fd, const char *name)
 {
@@ -85,6 +41,14 @@ static int link_fd(int fd, const char *name)
 
         snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
         return linkat(AT_FDCWD, path, AT_FDCWD, name, AT_SYMLINK_FOLLOW);
+}
+
+/* Run as that user, in a process of its own. */
+static void as(uid_t uid, void (*function)(void))
+{
+        const struct who who = { .uid = uid, .gid = uid };
+
+        as_who(&who, function);
 }
 
 /* ---- O_TMPFILE */
@@ -329,7 +293,8 @@ static void try_ioctls(void)
         verdict("FIBMAP", ioctl(from, FIBMAP, &number));
         verdict("FS_IOC_GETVERSION", ioctl(from, FS_IOC_GETVERSION, &number));
         verdict("FITRIM", ioctl(from, FITRIM, data));
-        verdict("FIFREEZE", ioctl(from, FIFREEZE, 0));
+        if (verdict("FIFREEZE", ioctl(from, FIFREEZE, 0)) == 0)
+                verdict("FITHAW", ioctl(from, FITHAW, 0));
         verdict("an unknown one", ioctl(from, _IOWR('f', 250, int), &number));
         close(from);
         close(to);
@@ -546,6 +511,11 @@ int main(int argc, char **argv)
                 fprintf(stderr, "usage: fs-verdicts DIR\n");
                 return 2;
         }
+        try_each_kind();
+        try_each_name();
+        try_each_file();
+        try_each_time();
+        try_each_right();
         try_tmpfile();
         close(make("born", 0644));
         mkdir("born-dir", 0755);

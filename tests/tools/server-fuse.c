@@ -61,6 +61,12 @@ static int get_attributes(const char *path, struct stat *st, struct fuse_file_in
         return result(file != NULL ? fstat((int)file->fh, st) : fstatat(root_fd, path, st, AT_SYMLINK_NOFOLLOW));
 }
 
+/* Asked for access(2) and chdir(2) alone. */
+static int may_access(const char *path, int mode)
+{
+        return result(faccessat(root_fd, as_caller(path), mode, AT_EACCESS | AT_SYMLINK_NOFOLLOW));
+}
+
 static int read_link(const char *path, char *text, size_t size)
 {
         ssize_t n = readlinkat(root_fd, as_caller(path), text, size - 1);
@@ -147,6 +153,16 @@ static int open_as(const char *path, int flags, mode_t mode)
         return fd < 0 ? -errno : fd;
 }
 
+static int open_directory(const char *path, struct fuse_file_info *file)
+{
+        int fd = openat(root_fd, as_caller(path), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+        (void)file;
+        if (fd < 0)
+                return -errno;
+        return result(close(fd));
+}
+
 static int change_size(const char *path, off_t size, struct fuse_file_info *file)
 {
         int r;
@@ -200,6 +216,12 @@ static int write_file(const char *path, const char *data, size_t size, off_t off
 
         (void)path;
         return n < 0 ? -errno : (int)n;
+}
+
+static int change_space(const char *path, int mode, off_t offset, off_t length, struct fuse_file_info *file)
+{
+        (void)path;
+        return result(fallocate((int)file->fh, mode, offset, length));
 }
 
 static int close_file(const char *path, struct fuse_file_info *file)
@@ -280,6 +302,7 @@ int main(int argc, char **argv)
 {
         static const struct fuse_operations operations = { .init = begin,
                                                            .getattr = get_attributes,
+                                                           .access = may_access,
                                                            .readlink = read_link,
                                                            .mknod = make_node,
                                                            .mkdir = make_directory,
@@ -301,6 +324,8 @@ int main(int argc, char **argv)
                                                            .release = close_file,
                                                            .getxattr = get_attribute,
                                                            .statfs = statistics,
+                                                           .fallocate = change_space,
+                                                           .opendir = open_directory,
                                                            .readdir = list };
         char *arguments[] = { "server-fuse", "-s", "-o", "allow_other,fsname=server-fuse", NULL, NULL };
 
