@@ -230,10 +230,21 @@ static int close_file(const char *path, struct fuse_file_info *file)
         return result(close((int)file->fh));
 }
 
-/* Each open file has locks of its own. Nobody is let wait: one thread answers all. */
+static uint64_t lockers[1 << 16]; /* who has locked each open file last */
+
+/*
+ * Each open file has locks of its own. Nobody is let wait: one thread answers all. When a process closes a file that others have
+ * open, too, libfuse releases what that process has: its locks, and not those of the open file.
+ */
 static int lock(const char *path, struct fuse_file_info *file, int command, struct flock *lock)
 {
+        uint64_t *locker = &lockers[file->fh % (sizeof lockers / sizeof lockers[0])];
+
         (void)path;
+        if (command != F_GETLK && lock->l_type == F_UNLCK && *locker != file->lock_owner)
+                return 0;
+        if (command != F_GETLK)
+                *locker = file->lock_owner;
         lock->l_pid = 0; /* as these locks want it */
         return result(fcntl((int)file->fh, command == F_GETLK ? F_OFD_GETLK : F_OFD_SETLK, lock));
 }
