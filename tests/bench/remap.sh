@@ -101,9 +101,9 @@ if [[ -n $(type -P bindfs) ]]; then
         serve bindfs0 "bindfs, 0 s" bindfs -f "${map[@]}" -o entry_timeout=0 "$work/source/bindfs0"
 fi
 if [[ -n $(type -P fuse-overlayfs) ]]; then
-        map=uidmapping=0:100000:65536,gidmapping=0:100000:65536
+        ids=uidmapping=0:100000:65536,gidmapping=0:100000:65536
         serve overlayfs fuse-overlayfs fuse-overlayfs -f \
-                -o "$map,lowerdir=$work/source/lower,upperdir=$work/source/overlayfs,workdir=$work/source/work"
+                -o "$ids,lowerdir=$work/source/lower,upperdir=$work/source/overlayfs,workdir=$work/source/work"
 fi
 echo "remap over ${FILESYSTEM:-ext4}: medians of ${ROUNDS:-5} rounds, $mebibytes MiB, ${FILES:-2000} small files"
 "$bench" "${ROUNDS:-5}" "$mebibytes" "${FILES:-2000}" "${dirs[@]}" "$container"
