@@ -129,6 +129,24 @@ static bool is_of_owner(int what)
                (what & (FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_MTIME_NOW)) == FUSE_SET_ATTR_MTIME;
 }
 
+#define ANY_ATTRIBUTE                                                                                                  \
+        (FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID | FUSE_SET_ATTR_SIZE | FUSE_SET_ATTR_ATIME |       \
+         FUSE_SET_ATTR_MTIME | FUSE_SET_ATTR_ATIME_NOW | FUSE_SET_ATTR_MTIME_NOW)
+
+/*
+ * chown(2) that names no owner, which takes the set-id bits and file capabilities all the same. The kernel asks for the same before
+ * any write that takes them, which does so itself, whoever writes: so it is no error that the caller may not. Where the kernel alone
+ * checks, it has not checked that, and who asks is not known.
+ */
+static void take_set_id(fuse_req_t request, struct node *node, int fd)
+{
+        if (shared->checked)
+                return;
+        operation_keep_locking(request, node, fd);
+        if (operation_has_owner(request, node, fd, RIGHTS_OF_OWNER) == 0)
+                (void)ATTEMPT(request, fchownat(fd, "", (uid_t)-1, (gid_t)-1, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW));
+}
+
 static int set_attributes(fuse_req_t request, struct node *node, int fd, const struct stat *st, int what,
                           const struct fuse_file_info *file)
 {
@@ -137,6 +155,10 @@ static int set_attributes(fuse_req_t request, struct node *node, int fd, const s
 
         if (r < 0)
                 return r;
+        if ((what & ANY_ATTRIBUTE) == 0)
+                take_set_id(request, node, fd);
+        if ((what & (FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID | FUSE_SET_ATTR_SIZE)) != 0)
+                operation_keep_locking(request, node, fd);
         if ((what & FUSE_SET_ATTR_MODE) != 0) {
                 if ((st->st_mode & S_ISGID) != 0)
                         operation_keep_setgid(request, fd);

@@ -209,8 +209,29 @@ static bool has_set_id(const struct stat *st)
         return (st->st_mode & S_ISUID) != 0 || (st->st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP);
 }
 
+static bool has_mode_of_locking(const struct stat *st)
+{
+        return S_ISREG(st->st_mode) && (st->st_mode & (S_ISGID | S_IXGRP)) == S_ISGID;
+}
+
+bool caches_has_mode_of_locking(struct node *node, int fd)
+{
+        struct stat st;
+        bool locking;
+
+        if (__atomic_load_n(&node->told_no_locking, __ATOMIC_RELAXED))
+                return false;
+        if (fstat(fd, &st) < 0)
+                return false;
+        locking = has_mode_of_locking(&st);
+        /* a mode that is set at this moment may be noted before: then the next write takes its bit, which counts for nothing */
+        __atomic_store_n(&node->told_no_locking, !locking, __ATOMIC_RELAXED);
+        return locking;
+}
+
 void caches_tell_owner(struct node *node, const struct stat *st)
 {
+        __atomic_store_n(&node->told_no_locking, !has_mode_of_locking(st), __ATOMIC_RELAXED);
         (void)pthread_mutex_lock(&telling);
         if (node->told_uid != OWNER_UNTOLD && (node->told_uid != st->st_uid || node->told_gid != st->st_gid)) {
                 node->owner_varied = true;

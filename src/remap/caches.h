@@ -70,6 +70,12 @@ bool caches_note(struct node *node, const struct stat *st);
 bool caches_note_set_id(struct node *node, const struct stat *st);
 
 /*
+ * caches_has_mode_of_locking() - whether a file (its descriptor, which may be O_PATH) has S_ISGID and may not be executed by its
+ * group, as files of mandatory locking had (Linux 5.15 dropped that). As told last; only where nothing was told it is asked.
+ */
+bool caches_has_mode_of_locking(struct node *node, int fd);
+
+/*
  * caches_begin_writing() - note that the container has the file open for writing. caches_end_writing() - no more. When a
  * thread there writes, the kernel ignores what others were told meanwhile.
  */

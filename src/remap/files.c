@@ -114,11 +114,15 @@ static void drop_file(struct node *node, const struct fuse_file_info *file)
 }
 
 /* Open a node. Gives: its attributes, not on network filesystems. Returns a descriptor or negative errno. */
-static int open_node(fuse_req_t request, const struct node *node, int fd, int flags, struct stat *ret_stat)
+static int open_node(fuse_req_t request, struct node *node, int fd, int flags, struct stat *ret_stat)
 {
-        int opened = operation_open_noted(request, node, flags, ret_stat);
+        int opened;
         int r;
 
+        if ((flags & O_ACCMODE) != O_RDONLY || (flags & O_TRUNC) != 0)
+                operation_keep_locking(request, node,
+                                       fd); /* what is passed through is written with the rights of now */
+        opened = operation_open_noted(request, node, flags, ret_stat);
         if (opened >= 0)
                 return opened;
         opened = ATTEMPT(request, operation_open(fd, flags));
@@ -277,16 +281,25 @@ void files_read(fuse_req_t request, fuse_ino_t number, size_t size, off_t offset
                 (void)fuse_reply_buf(request, buffer, (size_t)n);
 }
 
+/* Before a call that changes an open file and takes its set-id bits. Returns 0 or negative errno. */
+static int begin_change(fuse_req_t request, fuse_ino_t number, const struct fuse_file_info *file)
+{
+        int r = operation_act_as_caller(request);
+
+        if (r == 0)
+                operation_keep_locking(request, nodes_get(number), (int)file->fh);
+        return r;
+}
+
 void files_write(fuse_req_t request, fuse_ino_t number, const char *data, size_t size, off_t offset,
                  struct fuse_file_info *file)
 {
         ssize_t n;
         int r = 0;
 
-        (void)number;
         /* as the caller, so that the write clears the setuid bit; a page that is written back later has no caller */
         if (!file->writepage)
-                r = operation_act_as_caller(request);
+                r = begin_change(request, number, file);
         if (r < 0) {
                 operation_reply_error(request, r);
                 return;
@@ -380,9 +393,8 @@ void files_fsync(fuse_req_t request, fuse_ino_t number, int data_only, struct fu
 void files_fallocate(fuse_req_t request, fuse_ino_t number, int mode, off_t offset, off_t length,
                      struct fuse_file_info *file)
 {
-        int r = operation_act_as_caller(request);
+        int r = begin_change(request, number, file);
 
-        (void)number;
         if (r == 0 && fallocate((int)file->fh, mode, offset, length) < 0)
                 r = -errno;
         operation_reply_error(request, r);
@@ -394,10 +406,9 @@ void files_fallocate(fuse_req_t request, fuse_ino_t number, int mode, off_t offs
 void files_copy(fuse_req_t request, fuse_ino_t from, off_t from_offset, struct fuse_file_info *from_file, fuse_ino_t to,
                 off_t to_offset, struct fuse_file_info *to_file, size_t length, int flags)
 {
-        ssize_t n = operation_act_as_caller(request);
+        ssize_t n = begin_change(request, to, to_file);
 
         (void)from;
-        (void)to;
         if (length > COPY_MAX)
                 length = COPY_MAX;
         if (n == 0) {

@@ -175,6 +175,7 @@ int nodes_begin(void)
                 node->busy = 0;
                 node->opened = 0;             /* that number may be of another file by now */
                 node->told_no_set_id = false; /* a program that does not know it may have been here */
+                node->told_no_locking = false;
                 if (node->used &&
                     node->lookups == 0) { /* forgotten while a request used it, or never reported to the kernel */
                         node->used = 0;

@@ -149,6 +149,12 @@ void operation_keep_setgid(fuse_req_t request, int fd)
                 caller_join(request_asker(), group);
 }
 
+void operation_keep_locking(fuse_req_t request, struct node *node, int fd)
+{
+        if (!shared->checked && node != NULL && caches_has_mode_of_locking(node, fd))
+                operation_keep_setgid(request, fd);
+}
+
 int operation_lose_setgid(int fd)
 {
         struct stat st;

@@ -86,6 +86,13 @@ int operation_begin(fuse_req_t request, fuse_ino_t number, struct node **ret_nod
 void operation_keep_setgid(fuse_req_t request, int fd);
 
 /*
+ * operation_keep_locking() - before a file is written, cut or given away, which takes its set-id bits: who is in its group, or root,
+ * leaves the setgid bit of a file that its group may not execute (setattr_should_drop_sgid() in fs/attr.c). Where the kernel alone
+ * checks, who asks is not known, and the bit goes.
+ */
+void operation_keep_locking(fuse_req_t request, struct node *node, int fd);
+
+/*
  * operation_lose_setgid() - before the setgid bit is to go: this thread, which is root, leaves the file's group. Only where the
  * kernel alone checks. Returns 0 or negative errno.
  */

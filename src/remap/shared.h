@@ -58,6 +58,7 @@ struct node {
         uint32_t mode;        /* its type */
         int32_t backing;      /* registration for passthrough; 0: none */
         bool backing_kept;    /* it is that of `fd`, and stays while no file is open */
+        bool told_no_locking; /* the mode told last is not that of mandatory locking (caches.h); false: ask for it */
         uint32_t backing_uid; /* whose it is */
         uint32_t backing_gid;
         uint32_t opens;

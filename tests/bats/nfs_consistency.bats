@@ -149,6 +149,26 @@ check_counting() {
         done
 }
 
+# check_parties VERSION: a container with remapped owners, one with NFS as it is, and the server itself. The server's own flock(2) is of its
+# filesystem alone: for clients NFS locks the whole file in its place, as fcntl(2) does.
+check_parties() {
+        local kind remapped plain
+        remap_container plain
+        remapped=$CONTAINER_PID
+        remap_container plain-nouserns 200000
+        plain=$CONTAINER_PID
+        for CONTAINER_PID in "$remapped" "$plain"; do
+                use_container "$CONTAINER_PID"
+                join_server
+                [[ $1 != 3,lock ]] || begin_lock_services "$CONTAINER_PID"
+                mount_nfs "\"ids\": \"$([[ $CONTAINER_PID == "$plain" ]] && echo host || echo remap)\", \"options\": \"vers=$1\""
+        done
+        for kind in posix ofd; do
+                locks_exclude "$remapped $kind" "$plain $kind" "server $kind"
+        done
+        locks_exclude "$remapped flock" "$plain flock" "server posix"
+}
+
 # check_sqlite VERSION
 check_sqlite() {
         two_clients "$1"
@@ -209,6 +229,55 @@ check_sqlite() {
         local version
         for version in 4.1 4.2; do
                 CONTROL=yes check_locking "$version"
+        done
+}
+
+@test "over NFS 3 to 4.2, locks hold between a container with remapped owners, a client with NFS as it is, and the server itself" {
+        local version
+        for version in 3,lock 4.0 4.1 4.2; do
+                check_parties "$version"
+                for CONTAINER_PID in "${!bed_kind[@]}"; do
+                        stop_container "$CONTAINER_PID"
+                done
+        done
+}
+
+# list DIR: the list of access of `file` there, by numbers, with the container's eyes or the server's: COMMAND is what comes before.
+list() {
+        "${@:2}" getfacl -cnp "$1/file" | sed 's/[[:space:]]*#.*//' | xargs
+}
+
+@test "over NFS 3, lists of access name the container's ids in both directions, are inherited, and count for who opens the file" {
+        local ids
+        remap_container plain
+        join_server
+        mount_nfs '"ids": "remap", "options": "vers=3"'
+        in_container sh -c 'echo text >/data/file && chmod 0600 /data/file && setfacl -m u:1000:rw,g:2000:r /data/file'
+        ids="user::rw- user:1000:rw- group::--- group:2000:r-- mask::rw- other::---"
+        is "$(list "$EXPORTED")" "$ids" "at the server"
+        is "$(list /data in_container)" "$ids" "in the container"
+        is "$(as_user 1000 /bin/cat /data/file)" text
+        as_user 1000 /bin/sh -c 'echo more >>/data/file'
+        run ! as_user 1001 /bin/cat /data/file
+        setfacl -m u:1001:r,u:1000:- "$EXPORTED/file"
+        run ! as_user 1000 /bin/cat /data/file
+        is "$(as_user 1001 /bin/cat /data/file | xargs)" "text more"
+        is "$(list /data in_container)" "user::rw- user:1000:--- user:1001:r-- group::--- group:2000:r-- mask::r-- other::---"
+        in_container setfacl -b /data/file
+        is "$(list "$EXPORTED")" "user::rw- group::--- other::---"
+        in_container sh -c 'mkdir /data/dir && setfacl -d -m u:1000:rwx,o::- /data/dir && touch /data/dir/file'
+        is "$(list "$EXPORTED/dir")" "user::rw- user:1000:rwx group::r-x mask::rw- other::---"
+}
+
+@test "over NFS 4.2, which has no such lists of access, setfacl says that they are not supported, as it does without remap" {
+        local ids
+        for ids in remap host; do
+                remap_container "plain$([[ $ids == remap ]] || echo -nouserns)"
+                join_server
+                mount_nfs "\"ids\": \"$ids\", \"options\": \"vers=4.2\""
+                in_container touch /data/file
+                run -1 in_container setfacl -m u:1000:rw /data/file
+                [[ $output == *"Operation not supported"* ]]
         done
 }
 

@@ -355,6 +355,48 @@ fails_at() {
         assert_nothing_left_of_nfs && assert_container_unchanged && assert_node_unchanged
 }
 
+# ---- locks
+
+# locker COMMAND WHO KIND: LOCKER is that of fs-calls (lock, try) for a lock of that kind on the file `locked` of the export, by a process of
+# WHO: `server`, or a container, by its pid, with the export at /data and fs-calls in /bin.
+locker() {
+        if [[ $2 == server ]]; then
+                LOCKER=("$FLEXGRAFT_TOOLS/fs-calls" "$1" "$3" "$EXPORTED/locked")
+                return
+        fi
+        use_container "$2"
+        container_letters "$CONTAINER_KIND"
+        LOCKER=("$FLEXGRAFT_TOOLS/enter" "$2" "nui$bed_letters" /bin/fs-calls "$1" "$3" /data/locked)
+}
+
+# lock_is held|free WHO KIND
+lock_is() {
+        locker try "${@:2}"
+        [[ $("${LOCKER[@]}" 3>&-) == "$1" ]]
+}
+
+# locks_exclude "WHO KIND"...: while one has its lock none gets another, itself included; and each does when it is let go.
+locks_exclude() {
+        local one other first
+        : >>"$EXPORTED/locked"
+        chmod 0666 "$EXPORTED/locked"
+        for one; do
+                # shellcheck disable=SC2086 # two words
+                locker lock $one
+                background_ready "${LOCKER[@]}"
+                first=$BACKGROUND_PID
+                for other; do
+                        # shellcheck disable=SC2086 # two words
+                        lock_is held $other || { echo "$one has a lock, and $other got another"; return 1; }
+                done
+                end_process "$first"
+                for other; do
+                        # shellcheck disable=SC2086 # two words
+                        wait_until 10 lock_is free $other || { echo "$one let its lock go, and $other gets none"; return 1; }
+                done
+        done
+}
+
 # ---- what must hold
 
 # remap_processes: the process ids of all keepers and daemons.

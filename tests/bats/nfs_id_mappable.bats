@@ -135,6 +135,30 @@ ended() {
 }
 
 # bats test_tags=kernel,nfs
+@test "locks hold between two containers over one daemon, a client with NFS as it is, and the server itself" {
+        local version one other plain kind
+        for version in 4.2 4.0; do
+                published "$version"
+                container 100000
+                one=$CONTAINER_PID
+                container 200000
+                other=$CONTAINER_PID
+                start_client plain-nouserns
+                plain=$CONTAINER_PID
+                cp "$FLEXGRAFT_TOOLS/fs-calls" "$CONTAINER_ROOTFS/bin/"
+                mount_nfs "\"ids\": \"host\", \"options\": \"vers=$version\""
+                for kind in posix ofd; do
+                        locks_exclude "$one $kind" "$other $kind" "$plain $kind" "server $kind"
+                done
+                locks_exclude "$one flock" "$other flock" "$plain flock" "server posix" # a server's own flock(2) is of its filesystem alone
+                for CONTAINER_PID in "$one" "$other" "$plain"; do
+                        stop_container "$CONTAINER_PID"
+                done
+                ended
+        done
+}
+
+# bats test_tags=kernel,nfs
 @test "root of a pod is nobody for a server that squashes root, and others are themselves" {
         export_again root_squash
         echo secret >"$EXPORTED/secret" && chown 1000:1000 "$EXPORTED/secret" && chmod 0600 "$EXPORTED/secret"

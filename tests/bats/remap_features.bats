@@ -58,7 +58,7 @@ compare() {
                 more=()
                 [[ $way != remap ]] || more=("${IS_OWNER[@]}")
                 echo "$way: expected and not so with <, so and not expected with >:"
-                diff <(printf '%s\n' "$@" "${LACKS_ATTRIBUTES[@]}" "${more[@]}" | sort) \
+                diff <({ printf '%s\n' "$@" "${LACKS_ATTRIBUTES[@]}" "${more[@]}" && set_id_differences "$way"; } | sort) \
                         <(diff "$BATS_TEST_TMPDIR"/of-{direct,"$way"} | grep '^[<>]' | sort) || differ=1
         done
         return "$differ"

@@ -267,6 +267,32 @@ only_remap() {
         [[ $IDS == remap ]] || skip "it is about ids: remap"
 }
 
+# set_id_differences remap|mappable: what fs-verdicts says otherwise of chown(2) that names no owner, which the kernel asks for as it asks for the
+# set-id bits to go before anybody's write: so nobody is refused. Where the kernel alone checks, nobody knows who asks: there it does nothing, and
+# the setgid bit of a file that its group may not execute goes as from those who are not in the group.
+set_id_differences() {
+        local who change
+        differs 2666,\ another 'chown of nobody' EPERM 2666 4 ok 2666
+        differs 6777,\ another 'chown of nobody' EPERM 6777 4 ok 6777
+        [[ $1 == mappable ]] || return 0
+        for who in 6777,\ root '6777, the owner, in the group' 6777,\ the\ owner; do
+                differs "$who" 'chown of nobody' ok 0777 4 ok 6777
+        done
+        differs '2666, the owner' 'chown of nobody' ok 0666 4 ok 2666
+        for who in 2666,\ root '2666, the owner, in the group'; do
+                for change in 'chown of the group 4' 'chown of the owner 4' 'fallocate 100' 'open, O_TRUNC 0' 'truncate 1' 'write 4'; do
+                        differs "$who" "${change% *}" ok 2666 "${change##* }" ok 0666
+                done
+        done
+}
+
+# differs FAMILY CALL ANSWER MODE SIZE ANSWER MODE: directly the former, through remap the latter.
+differs() {
+        local of=", file" with="of 1000:2000, links 1, size $5"
+        echo "< set-id of $1: $2: $3$of $4 $with"
+        echo "> set-id of $1: $2: $6$of $7 $with"
+}
+
 # ---- one name, in what is served and at its source
 
 # creates_again_and_again FILE SOURCE COMMAND...: COMMAND is of one who may create FILE, and not open another's; FILE is created, written to and

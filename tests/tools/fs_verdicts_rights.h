@@ -245,6 +245,11 @@ static void try_chown(void)
 
 /* ---- what takes the set-id bits away */
 
+static long change_nothing(const char *path)
+{
+        return chown(path, (uid_t)-1, (gid_t)-1);
+}
+
 static long change_owner(const char *path)
 {
         struct stat st;
@@ -293,7 +298,8 @@ static long change_times(const char *path)
 static const struct {
         const char *name;
         long (*call)(const char *path);
-} changes[] = { { "chown of the owner", change_owner },
+} changes[] = { { "chown of nobody", change_nothing },
+                { "chown of the owner", change_owner },
                 { "chown of the group", change_group },
                 { "write", change_content },
                 { "truncate", change_size },
@@ -313,8 +319,8 @@ static void try_setids(void)
         static const struct {
                 const struct who *who;
                 mode_t mode;
-        } cases[] = { { &root, 06777 },  { &owner, 06777 }, { &owner_in_group, 06777 },
-                      { &other, 06777 }, { &owner, 02666 }, { &other, 02666 } };
+        } cases[] = { { &root, 06777 }, { &owner, 06777 }, { &owner_in_group, 06777 }, { &other, 06777 },
+                      { &root, 02666 }, { &owner, 02666 }, { &owner_in_group, 02666 }, { &other, 02666 } };
 
         for (size_t c = 0; c < COUNT(cases); c++) {
                 snprintf(family, sizeof family, "set-id of %04o", cases[c].mode);
