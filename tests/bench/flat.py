@@ -5,10 +5,11 @@ of many costs a call for all of them.
 
 Two state directories: in one are the records of 10 mounts in other containers, of 10 volumes of the driver, and of 10
 volumes in a pool, with their images; in the other as many as MANY. The records are copies of one that a call wrote, each
-with names of its own; the programs make their indices of them. WORK/source and WORK/target are seen by the container, a
-process in a user and a mount namespace of its own. Each call is made in turns, ROUNDS times, with the one and the
+with names of its own; the programs make their indices of them. The directories source, target and other of WORK are seen by
+the container, a process in a user and a mount namespace of its own; WORK/global is for a device's mount. Each call is made in turns, ROUNDS times, with the one and the
 other; what undoes it is not measured. Prints the medians of the CPU, user and system, in microseconds, their ratio and its
-goal. Then, for a call that looks at all mounts, the CPU of each of them, and its goal.
+goal. Then, for a call that looks at all mounts, the CPU of each of them, and its goal: of mounts that are there, and of as many
+as MANY whose containers are gone, which are all that a third state directory has.
 """
 import json
 import os
@@ -26,7 +27,7 @@ NULL = os.open(os.devnull, os.O_RDWR)
 class Node:
     """A state directory, a pool and a configuration of its own."""
 
-    def __init__(self, name, count):
+    def __init__(self, name, count, only_mounts=False):
         self.dir = f"{WORK}/flat-{name}"
         self.state = f"{self.dir}/state"
         self.pods = f"{self.dir}/kubelet/pods"
@@ -38,43 +39,56 @@ class Node:
             json.dump({"name": "fast", "type": "loop", "path": pool}, file)
         with open(f"{self.dir}/config.json", "w") as file:
             json.dump({"stateDir": self.state, "nodeName": "node", "log": f"{self.dir}/log"}, file)
+        write(f"{self.dir}/policy.json", json.dumps({"annotations": {"kinds": ["bind"], "sources": [WORK]}}))
         self.env = os.environ | {
             "FLEXGRAFT_CONFIG": f"{self.dir}/config.json",
             "FLEXGRAFT_POOLS": f"{self.dir}/pools.d",
             "FLEXGRAFT_POLICY": f"{self.dir}/policy.json",
             "FLEXGRAFT_PROFILES": f"{self.dir}/profiles.json",
         }
-        self.fill(count, pool)
+        self.fill_mounts(count)
+        if not only_mounts:
+            self.fill_volumes(count, pool)
 
-    def call(self, program, *arguments):
-        """The CPU that it took, in microseconds."""
+    def call(self, program, *arguments, given=os.devnull):
+        """The CPU that it took, in microseconds. given: the file of its standard input."""
         path = f"{BIN}/{program}"
-        pid = os.posix_spawn(path, [path, *arguments], self.env, file_actions=[(os.POSIX_SPAWN_DUP2, NULL, 1)])
+        files = [(os.POSIX_SPAWN_OPEN, 0, given, os.O_RDONLY, 0), (os.POSIX_SPAWN_DUP2, NULL, 1)]
+        pid = os.posix_spawn(path, [path, *arguments], self.env, file_actions=files)
         _, status, usage = os.wait4(pid, 0)
         if status != 0:
-            said = subprocess.run([path, *arguments], env=self.env, capture_output=True, text=True, check=False).stdout
+            with open(given, encoding="utf-8") as file:
+                said = subprocess.run([path, *arguments], env=self.env, stdin=file, capture_output=True, check=False)
             sys.exit(f"{program} {arguments}: {said}")
         return (usage.ru_utime + usage.ru_stime) * 1e6
 
-    def fill(self, count, pool):
+    def says(self, program, *arguments):
+        said = subprocess.run([f"{BIN}/{program}", *arguments], env=self.env, capture_output=True, check=True)
+        return json.loads(said.stdout)
+
+    def fill_mounts(self, count):
         self.call("mount-bind", bind("first"))
-        self.call("volume-create", volume("first"))
-        self.call("verbs/mount", self.pod_dir("first"), tmpfs("first"))
         with open(f"{self.state}/mounts/first.json") as file:
             mount = json.load(file)
+        for i in range(count):
+            mount |= {"id": f"other{i}", "pid": 5000000 + i, "mountNamespace": 10**9 + i, "mountNamespaceId": 10**9 + i}
+            write(f"{self.state}/mounts/other{i}.json", json.dumps(mount, separators=(",", ":")))  # as the programs do
+        shutil.rmtree(f"{self.state}/uses")
+        self.call("mount-remove", '{"id": "first"}')
+
+    def fill_volumes(self, count, pool):
+        self.call("volume-create", volume("first"))
+        self.call("verbs/mount", self.pod_dir("first"), tmpfs("first"))
         with open(f"{self.state}/provisioned/first.json") as file:
             provisioned = file.read()
         with open(f"{self.state}/volumes/first.json") as file:
             staged = file.read()
         for i in range(count):
             other = f"other{i}"
-            mount |= {"id": other, "pid": 5000000 + i, "mountNamespace": 10**9 + i, "mountNamespaceId": 10**9 + i}
-            write(f"{self.state}/mounts/{other}.json", json.dumps(mount))
             write(f"{self.state}/provisioned/{other}.json", provisioned.replace("first", other))
             write(f"{pool}/{other}.img", "7" * 4096)
             write(f"{self.state}/volumes/{other}.json", staged.replace("first", other))
         shutil.rmtree(f"{self.state}/uses")
-        self.call("mount-remove", '{"id": "first"}')
         self.call("verbs/unmount", self.pod_dir("first"))
         self.call("volume-create", volume("again"))
         self.call("volume-delete", '{"name": "again"}')
@@ -97,6 +111,33 @@ def bind(identifier, target="target"):
     )
 
 
+def batch(*targets):
+    entries = [{"type": "bind", "source": f"{WORK}/source", "target": f"{WORK}/{target}"} for target in targets]
+    return json.dumps({"container": CONTAINER, "mounts": entries})
+
+
+def hook_state(*targets):
+    """The file of what a runtime says of a container that it creates, whose annotation asks for these."""
+    path = f"{WORK}/hook-state"
+    write(f"{WORK}/config.json", '{"ociVersion": "1.0.2", "root": {"path": "/"}}')
+    state = {"ociVersion": "1.0.2", "id": "flat", "status": "created", "pid": CONTAINER, "bundle": WORK}
+    state["annotations"] = {"io.flexgraft.mounts": json.dumps(json.loads(batch(*targets))["mounts"])}
+    write(path, json.dumps(state))
+    return path
+
+
+LOOP = json.dumps(
+    {
+        "type": "loop",
+        "pool": "fast",
+        "size": "16Mi",
+        "kubernetes.io/fsType": "ext4",
+        "kubernetes.io/pvOrVolumeName": "loop",
+        "kubernetes.io/readwrite": "rw",
+    }
+)
+
+
 def volume(name):
     return json.dumps({"name": name, "size": 4096, "pool": "fast"})
 
@@ -114,18 +155,29 @@ def tmpfs(name):
 
 
 def one_round(node, costs):
-    def timed(name, program, *arguments):
-        costs.setdefault(name or program, {}).setdefault(node, []).append(node.call(program, *arguments))
+    def timed(name, program, *arguments, **given):
+        costs.setdefault(name, {}).setdefault(node, []).append(node.call(program, *arguments, **given))
 
     where = json.dumps({"container": CONTAINER, "target": f"{WORK}/target"})
     timed("mount-bind", "mount-bind", bind("mine"))
     timed("mount-bind, repeated", "mount-bind", bind("mine"))
     timed("mount-list of a container", "mount-list", json.dumps({"container": CONTAINER}))
     timed("mount-remove", "mount-remove", where)
+    timed("mount-batch of two", "mount-batch", batch("target", "other"))
+    for target in ("target", "other"):
+        node.call("mount-remove", json.dumps({"container": CONTAINER, "target": f"{WORK}/{target}"}))
+    timed("mount-hook", "mount-hook", "createRuntime", given=hook_state("target"))
+    node.call("mount-remove", where)
     timed("volume-create", "volume-create", volume("mine"))
     timed("volume-create, repeated", "volume-create", volume("mine"))
     timed("volume-capacity", "volume-capacity", '{"pool": "fast"}')
     timed("volume-delete", "volume-delete", '{"name": "mine"}')
+    timed("driver: attach", "verbs/attach", LOOP, "node")
+    device = node.says("verbs/attach", LOOP, "node")["device"]
+    timed("driver: mountdevice", "verbs/mountdevice", f"{WORK}/global", device, LOOP)
+    timed("driver: unmountdevice", "verbs/unmountdevice", f"{WORK}/global")
+    timed("driver: detach", "verbs/detach", "loop", "node")
+    node.call("volume-delete", '{"name": "loop", "reclaimPolicy": "delete"}')
     timed("driver: mount", "verbs/mount", node.pod_dir("mine"), tmpfs("mine"))
     timed("driver: unmount", "verbs/unmount", node.pod_dir("mine"))
 
@@ -134,7 +186,7 @@ def print_each(name, cost, count, goal):
     print(f"{name:28} {'':9} {cost / count:9.1f} {'':6} {goal:6.2f}")
 
 
-def look_at_all(few, many):
+def look_at_all(few, gone):
     """Of mounts that are there, the cost of the empty list taken off; then of mounts whose containers are gone."""
     empty = statistics.median(few.call("mount-list", "{}") for _ in range(9))
     for i in range(LISTED):
@@ -142,8 +194,8 @@ def look_at_all(few, many):
         few.call("mount-bind", bind(f"listed{i}", f"listed/{i}"))
     cost = statistics.median(few.call("mount-list", "{}") for _ in range(9)) - empty
     print_each("mount-list, each mount", cost, LISTED, 20)
-    print_each("mount-list, each that is gone", many.call("mount-list", "{}"), MANY, 20)
-    print_each("volume-reconcile, the same", many.call("volume-reconcile", "{}"), MANY, 300)
+    print_each("mount-list, each that is gone", gone.call("mount-list", "{}"), MANY, 20)
+    print_each("volume-reconcile, the same", gone.call("volume-reconcile", "{}"), MANY, 300)
 
 
 def main():
@@ -157,7 +209,7 @@ def main():
     for name, cost in costs.items():
         few, many = (statistics.median(cost[node]) for node in nodes)
         print(f"{name:28} {few:9.1f} {many:9.1f} {many / few:6.2f} {GOAL:6.2f}")
-    look_at_all(*nodes)
+    look_at_all(nodes[0], Node("gone", MANY, only_mounts=True))
 
 
 main()
