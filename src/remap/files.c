@@ -164,8 +164,9 @@ void files_open(fuse_req_t request, fuse_ino_t number, struct fuse_file_info *fi
 }
 
 /*
- * A file that somebody made just now, where mounts are id-mapped or the source is a container's: the kernel checked that a
- * file may be created, but not that this one may be opened. For ESTALE it looks the name up again, and asks to open the
+ * A file that somebody made just now, where the source's kernel would not ask whether the caller may open it: mounts are id-mapped,
+ * the source is a container's, or the caller is root, who has no rights over a file of an owner that its container does not have.
+ * The kernel checked that a file may be created, but not that this one may be opened. For ESTALE it looks the name up again, and asks to open the
  * file. What the earlier daemon made for the same request belongs to the caller.
  */
 static int open_existing(int directory_fd, const char *name, int flags)
@@ -193,7 +194,7 @@ static int create(int directory_fd, const char *name, int flags, mode_t mode)
 {
         int opened;
 
-        if (shared->mappable || source_ids_differ()) {
+        if (shared->mappable || source_ids_differ() || caller_uid() == 0) {
                 opened = openat(directory_fd, name, open_flags(flags) | O_EXCL | O_CREAT | O_NOFOLLOW, mode);
                 return opened >= 0 || errno != EEXIST ? opened : open_existing(directory_fd, name, flags);
         }

@@ -642,6 +642,12 @@ name_server() {
         NFS_SOURCE=nas.example.org:$EXPORT
         mkfifo "$etc/hosts" "$etc/resolv.conf"
         fails_at resolve ENOENT,ETIMEDOUT,ECONNREFUSED,EINVAL '"timeoutSeconds": 4'
+        # nor is it opened, as a device would be, of which that alone can do something: who writes to a pipe waits for a reader
+        # shellcheck disable=SC2016 # its own shell has them
+        background sh -c 'echo text >"$1"' - "$etc/hosts"
+        fails_at resolve ENOENT,ETIMEDOUT,ECONNREFUSED,EINVAL '"timeoutSeconds": 4'
+        run ! process_is_gone "$BACKGROUND_PID"
+        end_process "$BACKGROUND_PID"
         rm "$etc/hosts" "$etc/resolv.conf"
         # A link that leads out of the container's root directory leads nowhere.
         echo "$NFS_ADDRESS nas.example.org" >"$BATS_TEST_TMPDIR/hosts"

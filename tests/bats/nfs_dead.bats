@@ -113,6 +113,19 @@ write_to_the_dead() {
         is "$(stat -c %s "$EXPORTED/file")" $((64 * 1024 * 200)) "bytes on the server"
 }
 
+@test "a call whose server falls silent before its export is mounted ends in its time: nobody waits for the end of the mount" {
+        local said=$BATS_TEST_TMPDIR/said
+        start_client plain-nouserns
+        nfs_changed+=' frozen'
+        background "$FLEXGRAFT_TOOLS/at-syscall" --at fsmount --to-point \
+                --run "nsenter --target $NFS_SERVER --net tc qdisc replace dev br0 root netem loss 100%" \
+                -- "$FLEXGRAFT_BIN/mount-nfs" "$(nfs_request '"options": "vers=4.2", "timeoutSeconds": 5')" >"$said"
+        # the tracer goes on until the kernel has ended the mount
+        wait_until 20 grep -q '"status"' "$said" || show_processes 'mount-nfs|PID'
+        is "$(jq -r .error.errno "$said")" ETIMEDOUT
+        assert_mounts_at /data 0
+}
+
 @test "a writer in a dead server's volume ends when the volume is unmounted and it is killed" {
         driver_setup k8s~nfs
         join_node

@@ -423,6 +423,15 @@ print(sorted(os.listxattr("/ext4/file")))')" "['user.user.abcd']"
         done
 }
 
+# ---- one name, in what is served and at its source
+
+@test "a file that an owner whom the container does not have makes at the same moment is not opened for the container's root" {
+        remap_bed tmpfs
+        mkdir -m 0777 "$BATS_TEST_TMPDIR/tmpfs/all" # not sticky: there fs.protected_regular would refuse it, too
+        creates_again_and_again /tmpfs/all/x "$BATS_TEST_TMPDIR/tmpfs/all/x" "${ENTER[@]}"
+        writes_alone "$BATS_TEST_TMPDIR/tmpfs/all/x" setpriv --reuid 70000 --regid 70000 --clear-groups
+}
+
 # ---- locks
 
 # bats test_tags=kernel

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/syscalls.h"
 
 #define LEASE_TRIES 100 /* each a millisecond */
 
@@ -190,4 +191,53 @@ int file_is_open_once(int fd)
 
         /* a loop device would keep the lease */
         return alone && fcntl(fd, F_SETLEASE, F_UNLCK) < 0 ? -errno : alone;
+}
+
+/* Interfaces of the kernel. */
+static const unsigned kernel_filesystems[] = {
+        PROC_SUPER_MAGIC,
+        SYSFS_MAGIC,
+        CGROUP_SUPER_MAGIC,
+        CGROUP2_SUPER_MAGIC,
+        SECURITYFS_MAGIC,
+        DEBUGFS_MAGIC,
+        TRACEFS_MAGIC,
+        SELINUX_MAGIC,
+        SMACK_MAGIC,
+        BPF_FS_MAGIC,
+        PSTOREFS_MAGIC,
+        EFIVARFS_MAGIC,
+        DEVPTS_SUPER_MAGIC,
+        BINFMTFS_MAGIC,
+        NSFS_MAGIC,
+        0x19800202 /* mqueue */,
+        0x62656570 /* configfs */,
+};
+
+bool file_is_of_kernel(int fd)
+{
+        struct statfs fs;
+
+        if (fstatfs(fd, &fs) < 0)
+                return false; /* a dead filesystem; whatever it is, it is none of these */
+        for (size_t i = 0; i < sizeof kernel_filesystems / sizeof kernel_filesystems[0]; i++)
+                if ((unsigned)fs.f_type == kernel_filesystems[i])
+                        return true;
+        return false;
+}
+
+int file_open_regular_in(int root_fd, const char *path)
+{
+        cleanup_close int fd = sys_openat2(root_fd, path, O_PATH, 0, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
+        char link[32];
+        struct stat st;
+        int opened;
+
+        if (fd < 0 || fstat(fd, &st) < 0)
+                return -errno;
+        if (!S_ISREG(st.st_mode) || file_is_of_kernel(fd))
+                return -EINVAL;
+        (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+        opened = open(link, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* of the same inode */
+        return opened < 0 ? -errno : opened;
 }

@@ -28,6 +28,18 @@ enum file_durability {
 };
 
 /*
+ * file_open_regular_in() - open a file for reading beneath a root directory in which somebody chooses what lies where: never
+ * a device or a pipe, of which an open alone can do something, nor a file of an interface of the kernel (file_is_of_kernel()).
+ * Links are followed, as in that root; O_NONBLOCK. /proc must be that of this process.
+ *
+ * Returns: a descriptor, owned by the caller; or negative errno: EINVAL it is no such file.
+ */
+int file_open_regular_in(int root_fd, const char *path);
+
+/* file_is_of_kernel() - whether a file, O_PATH or not, lies in proc, sysfs, a control group or the like. */
+bool file_is_of_kernel(int fd);
+
+/*
  * file_replace() - replace the content of name in dirfd, all or nothing: temporary file, rename. The temporary file is
  * .NAME.tmp. The caller holds the lock of NAME, so that no other process uses it; one that a killed process left is
  * overwritten.

@@ -87,6 +87,8 @@ static int open_process(struct container *container, const struct container_refe
         container->proc_fd = sys_openat2(AT_FDCWD, path, O_PATH | O_DIRECTORY, 0, RESOLVE_NO_MAGICLINKS);
         if (container->proc_fd < 0)
                 return errno == ENOENT ? fail_gone(container, error) : fail(error, errno, OPERATION_OPEN, path);
+        if (reference->proc_dir == NULL && (r = proc_check_own(container->proc_fd)) < 0)
+                return fail_because(error, -r, OPERATION_PIN_CONTAINER, path, "it is not that of the node's /proc");
         if (reference->proc_dir != NULL && (fstatfs(container->proc_fd, &fs) < 0 || fs.f_type != PROC_SUPER_MAGIC))
                 return fail_because(error, EINVAL, OPERATION_PIN_CONTAINER, path,
                                     "procDir is not a directory of a procfs");

@@ -68,9 +68,15 @@ static int search_proc(const struct namespace_identity *mnt_ns, struct container
         DIR *proc = opendir("/proc");
         const struct dirent *entry;
         int r = -ESRCH;
+        int own;
 
         if (proc == NULL)
                 return fail(error, errno, "open", "/proc");
+        if ((own = proc_check_own(dirfd(proc))) <
+            0) { /* in the container's mount namespace, what is there is the container's */
+                (void)closedir(proc);
+                return fail_because(error, -own, "open", "/proc", "it is not that of the node");
+        }
         seen.until_ms = 0;
         seen.inodes.count = 0;
         /* prefer a process without a chroot */

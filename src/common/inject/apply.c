@@ -22,6 +22,7 @@
 /* While it has a volume's lock, a call asks containers for this part of its time limit, and at least so many seconds. */
 #define HELD_SHARE 4
 #define HELD_LEAST_S 5
+#define CLOSE_MS 2000
 #define FORMER_MS 10000 /* at least so long volumes that were replaced are looked at */
 
 /* The function of each step, of an injection or of a removal. */
@@ -319,6 +320,30 @@ static const struct former *settle_former(const struct run *run, const struct in
         return former;
 }
 
+static int close_injections(void *argument, struct error *error)
+{
+        struct run *run = argument;
+
+        (void)error;
+        for (size_t i = 0; i < run->count; i++)
+                injection_close(&run->injections[i]);
+        return 0;
+}
+
+/* All locks were given back: no other call waits for a server with this one. */
+static void close_all(struct run *run)
+{
+        bool may_wait = false;
+        struct error ignored; /* what hangs in the kernel is left to it */
+
+        for (size_t i = 0; i < run->count; i++)
+                may_wait = may_wait || injection_close_may_wait(&run->injections[i]);
+        if (may_wait)
+                (void)worker_run(close_injections, run, clock_now_ms() + CLOSE_MS, &ignored);
+        else
+                (void)close_injections(run, &ignored);
+}
+
 static int apply_injections(struct run *run, struct outcome *ret_outcomes, struct error *error)
 {
         int64_t deadline_ms = clock_now_ms() + (int64_t)run->plans->request->timeout_seconds * 1000;
@@ -340,9 +365,10 @@ static int apply_injections(struct run *run, struct outcome *ret_outcomes, struc
                                                     .atomic = injection->atomic,
                                                     .replaced_volume = injection->replaced.volume,
                                                     .record = &injection->record };
-                injection_release(injection);
+                injection_let_go(injection);
         }
         session_release(&run->session);
+        close_all(run);
         least_ms = clock_now_ms() + FORMER_MS; /* of all together */
         for (size_t i = 0; r == 0 && i < run->count; i++)
                 ret_outcomes[i].former =

@@ -248,7 +248,18 @@ bool injection_falls_back(const struct injection *injection)
         return remap == REMAP_FALLBACK || (policy != NULL && policy_falls_back(policy));
 }
 
-void injection_release(struct injection *injection)
+void injection_let_go(struct injection *injection)
+{
+        if (injection->kind->release != NULL)
+                injection->kind->release(injection);
+}
+
+bool injection_close_may_wait(const struct injection *injection)
+{
+        return injection->replacing || (injection->kind->needs & NEED(NFS)) != 0;
+}
+
+void injection_close(struct injection *injection)
 {
         fd_close(&injection->mount_fd);
         fd_close(&injection->old_fd);
@@ -258,6 +269,4 @@ void injection_release(struct injection *injection)
                 target_release(&injection->source);
         for (size_t i = 0; i < injection->layer_count; i++)
                 fd_close(&injection->layer_fds[i]);
-        if (injection->kind->release != NULL)
-                injection->kind->release(injection);
 }

@@ -102,6 +102,13 @@ uint64_t injection_digest(const struct injection *injection);
 /* injection_digest_text() - add a text to source_digest. */
 void injection_digest_text(struct injection *injection, const char *text);
 
-void injection_release(struct injection *injection);
+/*
+ * What it keeps is given back in two steps: injection_let_go() - its kind's, locks among it; then injection_close() - the descriptors
+ * of mounts and files. The last descriptor of an NFS mount ends that, which waits for a server that is silent:
+ * injection_close_may_wait() - whether there can be such a one.
+ */
+void injection_let_go(struct injection *injection);
+bool injection_close_may_wait(const struct injection *injection);
+void injection_close(struct injection *injection);
 
 #endif

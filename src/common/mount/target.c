@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -18,27 +17,6 @@
 
 #define RESOLVE_TARGET (RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS)
 
-/* Kernel interfaces: a mount over a part of one would hide it from the container's root. */
-static const unsigned kernel_filesystems[] = {
-        PROC_SUPER_MAGIC,
-        SYSFS_MAGIC,
-        CGROUP_SUPER_MAGIC,
-        CGROUP2_SUPER_MAGIC,
-        SECURITYFS_MAGIC,
-        DEBUGFS_MAGIC,
-        TRACEFS_MAGIC,
-        SELINUX_MAGIC,
-        SMACK_MAGIC,
-        BPF_FS_MAGIC,
-        PSTOREFS_MAGIC,
-        EFIVARFS_MAGIC,
-        DEVPTS_SUPER_MAGIC,
-        BINFMTFS_MAGIC,
-        NSFS_MAGIC,
-        0x19800202 /* mqueue */,
-        0x62656570 /* configfs */,
-};
-
 /* O_PATH on a path of the container, or negative errno. resolve: what RESOLVE_TARGET does not refuse already. */
 static int open_inside(const struct container *container, const char *path, uint64_t flags, uint64_t resolve)
 {
@@ -46,18 +24,6 @@ static int open_inside(const struct container *container, const char *path, uint
         int fd = sys_openat2(container->root_fd, relative, O_PATH | flags, 0, RESOLVE_TARGET | resolve);
 
         return fd < 0 ? -errno : fd;
-}
-
-static bool is_kernel_filesystem(int fd)
-{
-        struct statfs fs;
-
-        if (fstatfs(fd, &fs) < 0)
-                return false; /* a dead filesystem; whatever it is, it is none of these */
-        for (size_t i = 0; i < sizeof kernel_filesystems / sizeof kernel_filesystems[0]; i++)
-                if ((unsigned)fs.f_type == kernel_filesystems[i])
-                        return true;
-        return false;
 }
 
 /* Where the container sees what fd is: the kernel's name for it, less the container's root if that is a chroot. */
@@ -145,7 +111,7 @@ int target_look(const struct container *container, const char *path, struct targ
         if (length == 1)
                 length = 0; /* below the root directory the missing part begins with the slash */
 
-        if (is_kernel_filesystem(fd)) {
+        if (file_is_of_kernel(fd)) { /* a mount over a part of one would hide it from the container's root */
                 (void)fail_because(error, EPERM, OPERATION_FIND_TARGET, path,
                                    "the target is in a kernel filesystem (proc, sysfs, cgroup, ...)");
                 return error_where(error, container->name);

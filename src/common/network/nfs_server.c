@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/syscalls.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "network/dns.h"
 #include "process/namespace.h"
@@ -36,13 +36,11 @@ struct job {
 /* Reads a file beneath the container's root into FILE_SIZE bytes; "" if it is not a regular file. */
 static void read_text(const struct nfs_server_view *view, const char *path, char *ret_text)
 {
-        cleanup_close int fd = sys_openat2(view->root_fd, path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0,
-                                           RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
+        cleanup_close int fd = file_open_regular_in(view->root_fd, path);
         size_t length = 0;
-        struct stat st;
         ssize_t n;
 
-        if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+        if (fd >= 0)
                 while (length < FILE_SIZE - 1 && (n = read(fd, ret_text + length, FILE_SIZE - 1 - length)) > 0)
                         length += (size_t)n;
         ret_text[length] = '\0';

@@ -155,6 +155,18 @@ int proc_pid_namespace(uint64_t *ret_inode)
         return 0;
 }
 
+int proc_check_own(int fd)
+{
+        static uint64_t known; /* kept: of the mount that was there first */
+        struct statx st;
+
+        if (statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &st) < 0)
+                return -errno;
+        if (known == 0)
+                known = st.stx_mnt_id;
+        return known == st.stx_mnt_id ? 0 : -EXDEV;
+}
+
 int proc_pid_namespace_of(int proc_fd, uint64_t *ret_inode)
 {
         struct stat st;

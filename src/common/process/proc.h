@@ -51,6 +51,13 @@ int proc_own_namespace(enum own_namespace which, struct stat *ret_st);
  */
 int proc_pid_namespace(uint64_t *ret_inode);
 
+/*
+ * proc_check_own() - whether an open file or directory, O_PATH or not, is of the /proc that was there when this was first asked: in the
+ * mount namespace of a container, which a worker enters, that of its root is there, or anything else. First asked where this
+ * process began. Returns 0 or negative errno; EXDEV it is another.
+ */
+int proc_check_own(int fd);
+
 /* proc_pid_namespace_of() - that of the procfs which a process's directory lies in. Returns 0 or negative errno. */
 int proc_pid_namespace_of(int proc_fd, uint64_t *ret_inode);
 
