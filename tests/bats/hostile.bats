@@ -34,6 +34,28 @@ teardown() {
         swap_under_injections plain OUTSIDE /p/a/new/directories
 }
 
+# Where the kernel does not answer for one mount (before Linux 6.11): lines of 15 KiB each.
+# bats test_tags=kernel,deep
+@test "a container's mount table of more than 32 MiB is not read to its end" {
+        local answers
+        start_container plain
+        helper mount-bind "$(bind_request /data)"
+        assert_success
+        answers=$(jq .mountNamespaceId "$STATE_DIR"/mounts/*.json)
+        # shellcheck disable=SC2016 # the container's shell has them
+        in_container sh -c 'name=$(printf "%250s" "") dir=/tmp
+                for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do dir="$dir/$name"; mkdir "$dir"; done
+                i=0; while [ $((i += 1)) -le 2300 ]; do mount --bind "$dir" "$dir" || exit; done
+                umount -l /data' # at last: its id would be that of another mount
+        helper mount-remove "$(remove_request /data)"
+        if ((answers == 0)); then
+                assert_failure EFBIG
+                assert_field .error.operation "read mountinfo"
+        else
+                assert_success
+        fi
+}
+
 # bats test_tags=kernel
 @test "a mount whose directory the container renamed is not forgotten" {
         start_container plain

@@ -68,16 +68,25 @@ static bool reaches_all(const struct container *container)
         return readlinkat(container->proc_fd, "root", root, sizeof root) == 1 && root[0] == '/';
 }
 
+/*
+ * -EFBIG: the container made its table larger than one of fs.mount-max mounts (100,000) with paths as they are, for others to wait
+ * while it is read.
+ */
+#define TABLE_MAX ((uint64_t)32 << 20)
+
 static int look_in_table(const struct container *container, const struct mount_identity *identity)
 {
         cleanup_mount_table struct mountinfo table = {};
         int r = mountinfo_open(&table, container->proc_fd);
 
-        while (r == 0 && mountinfo_next(&table))
+        while (r == 0 && mountinfo_next(&table)) {
+                if (table.bytes > TABLE_MAX)
+                        return -EFBIG;
                 /* ids are used again, so the device must be the same, too, where it says anything */
                 if (table.id == identity->short_id &&
                     (major(identity->device) == 0 || major(table.device) == 0 || table.device == identity->device))
                         return 1;
+        }
         return r;
 }
 
@@ -103,7 +112,8 @@ int in_container_has(const struct container *container, const struct mount_ident
         if (there < 0)
                 there = ask_mount_table(container, identity);
         if (there < 0)
-                return container_fail(container, -there, "statmount", container->name, error);
+                return container_fail(container, -there, there == -EFBIG ? "read mountinfo" : "statmount",
+                                      container->name, error);
         *ret_has = there > 0;
         return 0;
 }

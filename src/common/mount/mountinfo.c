@@ -74,10 +74,13 @@ bool mountinfo_next(struct mountinfo *table)
         uint64_t device = 0;
         char *field;
 
-        if (getline(&table->line, &table->size, table->file) < 0) {
+        const ssize_t length = getline(&table->line, &table->size, table->file);
+
+        if (length < 0) {
                 table->failed = !feof(table->file);
                 return false;
         }
+        table->bytes += (uint64_t)length;
         table->id = strtoull(table->line, NULL, 10);
         field = table->line;
         for (int i = 0; i < 4; i++) { /* the mount point is the fifth field */

@@ -18,6 +18,7 @@ struct mountinfo {
         char *line;
         size_t size;
         bool failed;     /* the end came before the last line */
+        uint64_t bytes;  /* read so far */
         uint64_t id;     /* of this line: the reusable id, not the unique one */
         uint64_t parent; /* likewise, of the mount that this one is on */
         uint64_t device; /* makedev() of its filesystem; btrfs shows another here than to stat(2) */
