@@ -184,6 +184,14 @@ agrees_after() {
         remove_mount /data
 }
 
+@test "a volume that CSI has made is no device" {
+        made web-1
+        made of-pod '"namespace": "-"'
+        written
+        is "$(devices)" web-1
+        is "$(jq -c .leftOut <<<"$output")" '[]'
+}
+
 @test "only mount-hook --cdi says how engines call the hook, not who makes a volume later, nor one of another state directory" {
         local before
         FLEXGRAFT_POLICY=policy.json helper mount-hook --cdi

@@ -157,9 +157,9 @@ static int add_volume(const struct provision_record *record, const char *stem, v
 
         (void)stem;
         (void)error;
-        /* kubelet's own volumes are kubelet's to mount */
+        /* kubelet's own volumes, those of FlexVolume as those of CSI, are kubelet's to mount */
         if (record == NULL || record->lifecycle != PROVISION_CREATED || record->driver[0] != '\0' ||
-            record->snapshot_of[0] != '\0')
+            strcmp(record->namespace, PROVISION_OF_CSI) == 0 || record->snapshot_of[0] != '\0')
                 return 0;
         if (!is_device_name(record->name)) {
                 (void)json_array_append_new(collection->left_out, reply_printable(record->name));
