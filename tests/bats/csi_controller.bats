@@ -78,6 +78,18 @@ directory_pool() {
         assert_field '.volumes[0].fsType' ext4
 }
 
+@test "a filesystem that cannot be created here, by the capability or the class, is INVALID_ARGUMENT, and so is a directory for a virtual machine" {
+        directory_pool
+        csi CreateVolume \
+                "$(CAPABILITY='{"mount": {"fs_type": "ext5"}, "access_mode": {"mode": "SINGLE_NODE_WRITER"}}' volume_request data)"
+        answers INVALID_ARGUMENT 'ext5 cannot be created here'
+        csi CreateVolume "$(volume_request data '"parameters": {"fsType": "vfat"}')"
+        answers INVALID_ARGUMENT '"fsType"' 'vfat cannot be created here'
+        csi CreateVolume "$(volume_request data '"parameters": {"pool": "dirs", "kataContainers": "true"}')"
+        answers INVALID_ARGUMENT kataContainers 'virtual machine'
+        is "$(provisioned)" '' records
+}
+
 @test "a block volume is one, and cannot be had as a mounted one" {
         CAPABILITY=$BLOCK_WRITER make_volume data
         listed '{"name": "data"}'

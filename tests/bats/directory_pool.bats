@@ -105,6 +105,23 @@ nothing_of_directories() {
         refused EOPNOTSUPP
 }
 
+@test "a directory for a virtual machine is refused when it is made or adopted, for it has no device" {
+        directory_pool
+        create '{"name": "vm", "size": "64m", "pool": "dirs", "parameters": {"kataContainers": "true"}}'
+        refused EINVAL kataContainers 'volumes of type directory have no device for a virtual machine'
+        nothing_of_directories
+        mkdir "$DIRS/vm"
+        printf '{"profile_matrix": {"vm": {"csi_plugin_type_selector": {"plugin_type": "directory"}, "create_parameters": {"kataContainers": "true"},
+                "volume_capabilities": {"mount": {}, "access_mode": {"mode": "SINGLE_NODE_WRITER"}}}}}' >"$FLEXGRAFT_PROFILES"
+        create '{"name": "vm", "id": "vm", "pool": "dirs", "profile": "vm"}'
+        refused EINVAL kataContainers
+        is "$(provisioned)" ''
+        rmdir "$DIRS/vm"
+        made_directory plain '"parameters": {"kataContainers": "false"}'
+        removed '{"name": "plain"}'
+        nothing_of_directories
+}
+
 @test "a pool that others can look into, or that lies on a filesystem that is not mounted, is refused" {
         directory_pool
         chmod 0711 "$DIRS"

@@ -494,6 +494,31 @@ END
         assert_field .volume.pool b
 }
 
+@test "a profile of a filesystem that cannot be created here makes no volume, unless the request names another" {
+        write_profiles "\"fat\": $(profile_for default '"fs_type": "vfat"')"
+        create '{"name": "data", "size": "1m", "profile": "fat"}'
+        refused EINVAL 'profile "fat"' '"fs_type"' 'vfat cannot be created here, only ext4, xfs and btrfs'
+        is "$(provisioned)" ''
+        created '{"name": "data", "size": "1m", "profile": "fat", "fsType": "ext4"}'
+        assert_field .volume.fsType ext4
+}
+
+@test "a profile with kataContainers passes over pools of directories; where there is no other, it says why" {
+        make_pool fast
+        mkdir -m 0700 "$BATS_TEST_TMPDIR/srv/dirs"
+        printf '{"type": "directory", "path": "%s"}\n' "$BATS_TEST_TMPDIR/srv/dirs" >"$FLEXGRAFT_POOLS/dirs.json"
+        write_profiles '"vm": {"resource_provider_selector": {"resource_providers": [{"type": "directory", "name": "dirs"}, {"type": "loop", "name": "fast"}]},
+                "volume_capabilities": {"mount": {}, "access_mode": {"mode": "SINGLE_NODE_WRITER"}}, "create_parameters": {"kataContainers": "true"}}'
+        created '{"name": "data", "size": "64m", "profile": "vm"}'
+        assert_field .volume.pool fast
+        sed -i 's/, {"type": "loop", "name": "fast"}//' "$FLEXGRAFT_PROFILES"
+        create '{"name": "more", "size": "64m", "profile": "vm"}'
+        refused EINVAL kataContainers 'volumes of type directory have no device for a virtual machine'
+        is "$(provisioned)" data.json
+        measured '{"profile": "vm"}'
+        assert_field '.pools[] | select(.name == "dirs") | .profiles[0] | .largest == null and (.problem | test("kataContainers"))' true
+}
+
 @test "match with a profile looks in that profile's pools alone" {
         make_pool fast
         make_pool slow

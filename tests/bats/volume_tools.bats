@@ -135,6 +135,21 @@ teardown() {
         assert_field '[.volumes[] | .name + "=" + .targetType] | join(" ")' "data=block files=mount"
 }
 
+@test "a volume of a filesystem that cannot be created here is refused when it is made, also on a blank disk that matches" {
+        local type
+        for type in ext5 ext3 vfat; do
+                create "{\"name\": \"data\", \"size\": \"1m\", \"fsType\": \"$type\"}"
+                refused EINVAL '"fsType"' "$type cannot be created here, only ext4, xfs and btrfs"
+                assert_no_volume
+        done
+        make_disk "$POOL" disk.img 1m
+        create '{"name": "data", "size": "1m", "fsType": "ext3", "match": true}'
+        refused EINVAL '"fsType"' ext3
+        is "$(provisioned)" ''
+        created '{"name": "data", "id": "disk.img", "fsType": "ext3"}' # which may be on it
+        assert_field .volume.fsType ext3
+}
+
 @test "an image of that name without a record is neither taken nor touched" {
         mkdir -p "$POOL"
         make_disk "$POOL" data.img 1m precious

@@ -68,14 +68,20 @@ int filesystem_check_size(const char *type, uint64_t size_bytes, const char *vol
                             (unsigned long long)(minimum_bytes >> 20), (unsigned long long)size_bytes);
 }
 
+int filesystem_check_type(const char *type, const char *volume, const char *why, struct error *error)
+{
+        size_t i = index_of(type[0] != '\0' ? type : DEFAULT_TYPE);
+
+        if (i < FILESYSTEMS && filesystems[i].make != TOOLS)
+                return 0;
+        return fail_because(error, EINVAL, "find filesystem", volume,
+                            "%s%s cannot be created here, only ext4, xfs and btrfs", why, type);
+}
+
 int filesystem_choose(const struct block_device *device, const char *asked, char *ret_type, struct error *error)
 {
         (void)text_copy(ret_type, FILESYSTEM_TYPE_SIZE, asked[0] != '\0' ? asked : DEFAULT_TYPE);
-        if (index_of(ret_type) == FILESYSTEMS || filesystems[index_of(ret_type)].make == TOOLS)
-                return fail_because(error, EINVAL, "find filesystem", device->path,
-                                    "the device is blank, and %s cannot be created here, only ext4, xfs and btrfs",
-                                    ret_type);
-        return 0;
+        return filesystem_check_type(ret_type, device->path, "the device is blank, and ", error);
 }
 
 int filesystem_find(const struct block_device *device, const char *asked, char *ret_type, struct error *error)

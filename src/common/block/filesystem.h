@@ -23,6 +23,12 @@
  */
 int filesystem_find(const struct block_device *device, const char *asked, char *ret_type, struct error *error);
 
+/*
+ * filesystem_check_type() - whether such a filesystem ("" the default) can be created here. volume names what is to have it;
+ * the reason begins with the words of why. Errors: EINVAL.
+ */
+int filesystem_check_type(const char *type, const char *volume, const char *why, struct error *error);
+
 /* filesystem_choose() - the type to create on a device that is blank. Returns 0, or EINVAL. */
 int filesystem_choose(const struct block_device *device, const char *asked, char *ret_type, struct error *error);
 

@@ -8,6 +8,8 @@
 #include "base/text.h"
 #include "state/state_dir.h"
 
+#define FOR_MACHINES "kataContainers"
+
 #define COMMA ,
 #define ROW(word, parameters) &pool_##word
 const struct pool_kind *const pool_kinds[] = { POOL_TYPES(ROW, COMMA, COMMA), POOL_MODES(ROW, COMMA) NULL };
@@ -26,7 +28,7 @@ static bool is_id_mappable(const json_t *value)
 static const struct file_key common_parameters[] = {
         { "eraseAfter", "\"true\" or \"false\"", file_key_is_flag, false, "true",
           "Whether the content is overwritten when the volume is deleted.", NULL },
-        { "kataContainers", "\"true\" or \"false\"", file_key_is_flag, false, "false",
+        { FOR_MACHINES, "\"true\" or \"false\"", file_key_is_flag, false, "false",
           "Whether the volume is for containers in virtual machines.", NULL },
         { "idMappable", "\"auto\", \"always\" or \"never\"", is_id_mappable, false, "auto",
           "Whether CSI's pods get it through remap-daemon where its filesystem cannot be id-mapped.", NULL },
@@ -89,10 +91,19 @@ void pool_kinds_allow(void)
                         pool_kinds[i]->allow();
 }
 
+int pool_kind_check_machines(const struct pool_kind *kind, const json_t *parameters, struct error *error)
+{
+        if (!kind->no_device || !pool_parameter_flag(parameters, FOR_MACHINES, false))
+                return 0;
+        return fail_because(error, EINVAL, "check parameters", "parameters",
+                            FOR_MACHINES ": volumes of type %s have no device for a virtual machine", kind->type);
+}
+
 int pool_kind_check_parameters(const struct pool_kind *kind, const json_t *parameters, struct error *error)
 {
         cleanup_json json_t *own = parameters != NULL ? json_copy((json_t *)parameters) : NULL;
         char complaint[FILE_KEY_COMPLAINT_SIZE];
+        int r;
 
         for (const struct file_key *key = common_parameters; key->name != NULL; key++)
                 if (own != NULL)
@@ -105,7 +116,8 @@ int pool_kind_check_parameters(const struct pool_kind *kind, const json_t *param
             !file_keys_check(kind->parameters, own, /* strict= */ true, complaint))
                 return fail_because(error, EINVAL, "check parameters", "parameters", "in a pool of type %s: %s",
                                     kind->type, complaint);
-        return kind->check_parameters != NULL ? kind->check_parameters(parameters, error) : 0;
+        r = pool_kind_check_machines(kind, parameters, error);
+        return r < 0 || kind->check_parameters == NULL ? r : kind->check_parameters(parameters, error);
 }
 
 bool pool_kind_is_torn(const struct provision_record *record)

@@ -237,6 +237,9 @@ void pool_kinds_allow(void);
 /* pool_kind_check_parameters() - whether a volume with such parameters (or NULL) can be made. Errors: EINVAL. */
 int pool_kind_check_parameters(const struct pool_kind *kind, const json_t *parameters, struct error *error);
 
+/* pool_kind_check_machines() - that no volume without a device is to be for virtual machines. Errors: EINVAL. */
+int pool_kind_check_machines(const struct pool_kind *kind, const json_t *parameters, struct error *error);
+
 /* pool_kind_is_torn() - whether a restore was killed that another one has to end. */
 bool pool_kind_is_torn(const struct provision_record *record);
 

@@ -71,8 +71,11 @@ int adopt_disk(struct provision_call *call, const char *id, struct provision_rec
         if ((r = pool_kind_check_parameters(call->kind, call->request->parameters, error)) < 0)
                 return r;
         provision_call_init_record(call, ret_record);
-        if ((r = provision_call_check_target(call, ret_record, error)) < 0)
+        if ((r = provision_call_check_target(call, ret_record, error)) < 0 ||
+            (r = pool_kind_check_machines(call->kind, ret_record->parameters, error)) < 0)
                 return r;
+        if (call->request->match && !call->kind->no_device && (r = provision_call_check_type(call, error)) < 0)
+                return r; /* the disk is blank */
         (void)text_copy(ret_record->id, sizeof ret_record->id, id);
         (void)text_copy(ret_record->identity, sizeof ret_record->identity, item.identity);
         (void)text_copy(ret_record->reclaim_policy, sizeof ret_record->reclaim_policy,

@@ -2,6 +2,7 @@
 #include "provision/call.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -69,9 +70,11 @@ bool provision_call_is_fit(const struct provision_call *call, const struct pool 
 {
         const struct provision_request *request = call->request;
         const char *fs_type = request->fs_type ?: profile_fs_type(call->profile);
+        const json_t *parameters = call->profile != NULL ? profile_parameters(call->profile) : request->parameters;
         bool block = profile_is_block(call->profile) || access_is_block(request->target_type);
+        bool device = block || fs_type[0] != '\0' || pool_parameter_flag(parameters, "kataContainers", false);
 
-        return !pool->kind->no_device || (!block && fs_type[0] == '\0');
+        return !pool->kind->no_device || !device;
 }
 
 int provision_call_check_target(const struct provision_call *call, const struct provision_record *record,
@@ -147,6 +150,17 @@ void provision_call_init_record(const struct provision_call *call, struct provis
                         profile != NULL ? profile_access_mode(profile) : "");
         ret_record->parameters = wanted_parameters(request, profile);
         ret_record->mount_flags = flags != NULL ? json_incref((json_t *)flags) : json_array();
+}
+
+int provision_call_check_type(const struct provision_call *call, struct error *error)
+{
+        const struct provision_request *request = call->request;
+        char why[sizeof error->reason];
+
+        if (request->fs_type != NULL)
+                return filesystem_check_type(request->fs_type, request->name, "\"fsType\": ", error);
+        (void)snprintf(why, sizeof why, "profile \"%.200s\", \"fs_type\": ", request->profile ?: "");
+        return filesystem_check_type(profile_fs_type(call->profile), request->name, why, error);
 }
 
 int provision_call_check_filesystem(const struct provision_call *call, const struct provision_record *record, bool kata,

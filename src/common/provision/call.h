@@ -67,6 +67,12 @@ int provision_call_check_room(const struct provision_call *call, const struct pr
                               uint64_t size_bytes, struct pool_measure *ret_measure, struct error *error);
 
 /*
+ * provision_call_check_type() - that the filesystem of a new volume, which is made when it is first used, can be made at
+ * all. Errors: EINVAL.
+ */
+int provision_call_check_type(const struct provision_call *call, struct error *error);
+
+/*
  * provision_call_check_filesystem() - that the filesystem of a new volume, of its record's size, can be made. kata: it
  * is for containers in virtual machines, and its filesystem is in an image in another. Errors: EINVAL.
  */

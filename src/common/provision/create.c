@@ -159,6 +159,10 @@ int create_claim(struct provision_call *call, uint64_t size_bytes, struct provis
 /* With the pool's lock. */
 static int make_record(struct provision_call *call, struct provision_record *ret_record, struct error *error)
 {
+        int r = call->kind->no_device ? 0 : provision_call_check_type(call, error);
+
+        if (r < 0)
+                return r;
         provision_call_init_record(call, ret_record);
         (void)text_copy(ret_record->reclaim_policy, sizeof ret_record->reclaim_policy,
                         call->request->reclaim_policy ?: "delete");
