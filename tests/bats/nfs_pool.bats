@@ -68,6 +68,15 @@ on_server() {
         is "$(provisioned)" ''
 }
 
+@test "maxPercent of a pool of type nfs is refused, for nobody knows the size of a share" {
+        nfs_pool '"maxPercent": 50'
+        create '{"name": "data", "size": "1m", "pool": "share"}'
+        refused EBADMSG share.json maxPercent 'no size that is known'
+        measured
+        assert_field '.pools[] | select(.name == "share") | .problem | test("maxPercent")' true
+        is "$(provisioned)" ''
+}
+
 @test "a subDir that wants a name of Kubernetes is refused without it, and with one that leads elsewhere" {
         nfs_pool '"subDir": "${pvc.metadata.namespace}/${pvc.metadata.name}"'
         create '{"name": "data", "size": "1m", "pool": "share"}'

@@ -86,6 +86,8 @@ static const char *read_keys(const json_t *file, struct pool *pool)
         size_t length = 0;
         size_t i;
 
+        if (json_object_get(file, "maxPercent") != NULL) /* which would promise what nobody keeps to */
+                return "\"maxPercent\": a server's export has no size that is known";
         if (!text_copy(pool->nfs.server, sizeof pool->nfs.server, file_key_text(keys, file, "server")))
                 return "\"server\" is too long";
         if (!text_copy(pool->nfs.share, sizeof pool->nfs.share, file_key_text(keys, file, "share")))
