@@ -560,6 +560,7 @@ calls_of() {
         IMAGE=$pool/${IMAGE##*/}
         ln -s 3d0d1c14-0f5c-4d3c-8a52-3d6ae6a5f00d "$pool/.flexgraft-pool"
         refused EACCES '' 'image of a volume'
+        assert_field '.error.hint | test("mount-volume mounts a volume.*volume-create with \"id\"")' true
         mkdir -p "$STATE_DIR/images"
         cp --sparse=always "$IMAGE" "$STATE_DIR/images/" 2>/dev/null
         IMAGE=$STATE_DIR/images/${IMAGE##*/} refused EACCES '' 'image of a volume'

@@ -28,7 +28,7 @@ static const struct hint hints[] = {
         { OPERATION_OPEN_IMAGE, EISDIR, "for a directory use mount-bind" },
         { OPERATION_OPEN_IMAGE, EINVAL, "a block device is for mount-block; other files hold no filesystem" },
         { OPERATION_OPEN_IMAGE, EACCES,
-          "a volume gets into a container by its pod, or is made of a profile: see volume-list" },
+          "mount-volume mounts a volume by its name; volume-create with \"id\" makes a volume of an image of a pool" },
         { OPERATION_OPEN_IMAGE, EROFS, "\"readOnly\": true mounts it read-only" },
         { OPERATION_FIND_PARTITION, EINVAL, "name one with \"partition\"" },
         { OPERATION_FIND_PARTITION, ENOTUNIQ, "say \"partition\" by its number" },
