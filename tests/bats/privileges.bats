@@ -170,6 +170,37 @@ check_foreign_numbers() {
         done
 }
 
+# told PAGE: the clauses of a man page that name the capabilities that a program keeps, one a line.
+told() {
+        sed -n '/^\.SH PRIVILEGES/,/^\.SH [^P]/{/^\.SH/d; s/\\f[A-Z]//g; s/\\-/-/g; p}' "$FLEXGRAFT_REPO/man/$1.8" | tr '\n' ' ' | sed 's/[.;]/\n/g' |
+                grep -E 'keeps? |drops every capability'
+}
+
+# told_of PAGE PROGRAM: those of the program, by number, sorted.
+told_of() {
+        local clause word
+        while read -r clause; do
+                [[ $1 != flexdriver-* || " ${clause//,/} " == *" $2 "* ]] || continue
+                for word in ${clause//[^A-Z_]/ }; do
+                        sed -n "s/^#define CAP_${word#CAP_}[[:space:]]*\([0-9]*\)$/\1/p" /usr/include/linux/capability.h
+                done
+        done < <(told "$1") | sort -n
+}
+
+# bats test_tags=text
+@test "the man page of each program names the capabilities that it keeps" {
+        local page name
+        for page in $(makefile_words HELPERS VOLUME_TOOLS NODE_TOOLS MOUNT_TYPES); do
+                [[ ! $page =~ ^(mount-batch|mount-hook|mount.flexgraft-remap)$ ]] || continue # "of all helpers", "those of"
+                is "$(told_of "$page" "$page")" "$(documented "${page//./-}")" "$page"
+        done
+        for name in $(makefile_words VERBS); do
+                page=$(grep -lE "^.fBflexdriver $name\b" "$FLEXGRAFT_REPO"/man/flexdriver-*.8 || echo flexdriver.8)
+                page=${page##*/}
+                is "$(told_of "${page%.8}" "$name")" "$(documented "$name")" "$name in $page"
+        done
+}
+
 # bats test_tags=text
 @test "each row that has the call fstat() was until glibc 2.38 has the one that it is since" {
         local rows
