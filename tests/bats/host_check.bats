@@ -139,6 +139,20 @@ pool() { # NAME JSON
         check
         is "$(row oci-hooks state)" ok
         [[ $(row oci-hooks found) == /run/cdi/flexgraft-storage.json:* ]]
+        # in the directory that the configuration names; a broken one names none
+        HELPER_PREFIX[-1]=''
+        echo '{"cdiDir": 1}' >"$FLEXGRAFT_CONFIG"
+        check
+        is "$(row oci-hooks state)" missing
+        printf '{"stateDir": "%s", "cdiDir": "%s/cdi"}' "$STATE_DIR" "$BATS_TEST_TMPDIR" >"$FLEXGRAFT_CONFIG"
+        check
+        is "$(row oci-hooks state)" missing
+        [[ $(row oci-hooks found) == *"no $BATS_TEST_TMPDIR/cdi/flexgraft-storage.json" ]]
+        helper mount-hook --cdi
+        assert_success
+        check
+        is "$(row oci-hooks state)" ok
+        [[ $(row oci-hooks found) == "$BATS_TEST_TMPDIR/cdi/flexgraft-storage.json:"* ]]
 }
 
 @test "it leaves nothing: no mount, device, process, record or directory" {

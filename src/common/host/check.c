@@ -195,6 +195,7 @@ int host_check(const struct host_request *request, const struct privileges *priv
         log_begin("host-check", wanted.config.log[0] != '\0' ? wanted.config.log : "syslog");
         if (r < 0)
                 return r;
+        hooks_look_in(wanted.config.cdi_dir);
         for (enum need need = 0; need < NEEDS; need++) {
                 struct row_job job = { .row = &host_rows[need], .finding = &findings[need] };
                 int64_t row_end_ms = clock_now_ms() + ROW_MS;

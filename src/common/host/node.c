@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -28,18 +29,28 @@ static bool has_file(const char *const *paths, size_t count, const char **ret_pa
         return false;
 }
 
+static const char *cdi_dir = "";
+
+void hooks_look_in(const char *directory)
+{
+        cdi_dir = directory;
+}
+
 /*
  * Podman and CRI-O read HOOKS by default, other directories where their configuration names them. Docker and containerd
- * know no such directory, but devices (provision/cdi.h), in the directories that all engines read by default.
+ * know no such directory, but devices (provision/cdi.h), in the directories that all engines read by default, or in the
+ * one that our configuration names for what theirs reads.
  */
 void probe_hooks(const char *argument, struct host_finding *ret_finding)
 {
         static const char *const others[] = { "/etc/containers/oci/hooks.d/" HOOK,
                                               "/usr/local/share/containers/oci/hooks.d/" HOOK };
-        static const char *const devices[] = { "/etc/cdi/" CDI, "/run/cdi/" CDI };
+        static char configured[PATH_MAX + sizeof CDI];
+        const char *const devices[] = { configured, "/etc/cdi/" CDI, "/run/cdi/" CDI };
         const char *path;
 
         (void)argument;
+        (void)snprintf(configured, sizeof configured, "%s/" CDI, cdi_dir[0] != '\0' ? cdi_dir : "/etc/cdi");
         if (access(HOOKS "/" HOOK, F_OK) == 0)
                 host_found(ret_finding, HOST_OK, HOOKS "/" HOOK);
         else if (has_file(devices, sizeof devices / sizeof devices[0], &path))
@@ -48,7 +59,7 @@ void probe_hooks(const char *argument, struct host_finding *ret_finding)
                 host_found(ret_finding, HOST_UNKNOWN,
                            "%s: read only where hooks_dir or --hooks-dir names its directory", path);
         else
-                host_found(ret_finding, HOST_MISSING, "there is no " HOOKS "/" HOOK " and no /etc/cdi/" CDI);
+                host_found(ret_finding, HOST_MISSING, "there is no " HOOKS "/" HOOK " and no %s", configured);
 }
 
 /*

@@ -94,6 +94,8 @@ host_probe probe_engines;
 
 /* host/node.c - what is around flexgraft on the node: kubelet, hooks, security modules, the clock. argument: NULL. */
 host_probe probe_hooks;
+/* hooks_look_in() - where probe_hooks() looks for devices, besides the usual directories: "cdiDir"; "": nowhere. Borrowed. */
+void hooks_look_in(const char *directory);
 host_probe probe_kubelet;
 host_probe probe_apparmor;
 host_probe probe_selinux;
