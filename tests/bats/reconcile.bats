@@ -820,8 +820,11 @@ injected_records() {
                 helper volume-reconcile "$request"
                 is "$status" 2 "exit status"
                 assert_one_json_line
-                assert_field .status Failure
+                assert_field '[.status, .error.operation, .error.errno] | join(" ")' "Failure parse request EINVAL"
         done
+        helper volume-reconcile '{"colour": "blue"}'
+        assert_not_understood colour
+        assert_field '.error | [.where, .hint] | join(": ")' 'node: --help shows every key with an example'
         helper volume-reconcile '{}' '{}'
         is "$status" 2 "exit status"
 }
@@ -831,8 +834,9 @@ injected_records() {
         finds_nothing_to_do
         echo '{' >"$FLEXGRAFT_CONFIG"
         helper volume-reconcile
-        is "$status" 1 "exit status"
-        assert_field .status Failure
+        assert_failure EBADMSG
+        assert_field '.error | [.subject, .where] | join(" ")' "$FLEXGRAFT_CONFIG node"
+        assert_field '[.actions, .problems] | tojson' '[[],[]]'
 }
 
 @test "a state directory that cannot be trusted is a failure" {

@@ -35,7 +35,9 @@ static const char *const statuses[] = { "Success", "Failure", NULL };
         X("problems", 1, 0, json_incref(reconcile->problems), KEY_ARRAY, .help = "what could not be done, and why") \
         X("dryRun", 1, 0, members_true(reconcile->dry_run), KEY_BOOLEAN, .help = "true: nothing was changed") \
         X("message", 1, 0, message != NULL ? reply_printable(message) : NULL, \
-          KEY_ANY, .help = "of a failure, one sentence")
+          KEY_ANY, .help = "of a failure, one sentence") \
+        X("error", 1, 0, message != NULL ? failure_detail(error, pool_kind_hint(error)) : NULL, \
+          KEY_OBJECT, .members = &failure_detail_keys, .help = "the same, for programs")
 /* clang-format on */
 
 static const struct key action_rows[] = { ACTION(MEMBER_ROW) };
@@ -85,7 +87,8 @@ void reconcile_problem(struct reconcile *reconcile, const char *subject, const s
         log_say("problem: %s", text);
 }
 
-static json_t *reply_of(const struct reconcile *reconcile, const char *message)
+/* message: of the error; NULL: there is none. What was done before is told with it. */
+static json_t *reply_of(const struct reconcile *reconcile, const char *message, const struct error *error)
 {
         struct members members = { .programs = 1 };
 
@@ -96,16 +99,13 @@ static json_t *reply_of(const struct reconcile *reconcile, const char *message)
 int reconcile_status(const struct reconcile *reconcile, const struct error *error)
 {
         char message[PATH_MAX + 1024];
-        const char *hint;
         bool understood;
 
         if (error == NULL)
-                return reply_say(reply_of(reconcile, /* message= */ NULL), EXIT_DONE);
+                return reply_say(reply_of(reconcile, /* message= */ NULL, /* error= */ NULL), EXIT_DONE);
         understood = failure_understood(error);
-        hint = pool_kind_hint(error);
-        (void)snprintf(message, sizeof message, "%.2000s%s%s%s%s%s [id %s]",
-                       understood ? error->subject : FAILURE_NOT_UNDERSTOOD, understood ? ": " : "", error_why(error),
-                       hint != NULL ? " (" : "", hint != NULL ? hint : "", hint != NULL ? ")" : "", log_id());
+        (void)snprintf(message, sizeof message, "%.2000s%s%s", understood ? error->subject : FAILURE_NOT_UNDERSTOOD,
+                       understood ? ": " : "", error_why(error));
         log_say("failed: %s", message);
-        return reply_say(reply_of(reconcile, message), failure_exit_status(error));
+        return reply_say(reply_of(reconcile, message, error), failure_exit_status(error));
 }
