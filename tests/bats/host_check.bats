@@ -155,6 +155,14 @@ pool() { # NAME JSON
         [[ $(row oci-hooks found) == "$BATS_TEST_TMPDIR/cdi/flexgraft-storage.json:"* ]]
 }
 
+@test "where FUSE cannot be id-mapped the advice is about remap-mount and pods" {
+        hidden /dev/fuse /dev/null
+        check
+        [[ $(row idmap-fuse state) != ok ]]
+        is "$(row idmap-fuse advice)" \
+                'use Linux 6.12 or later; without it remap-mount fails, and pods with hostUsers: false have no volume that is on NFS'
+}
+
 @test "it leaves nothing: no mount, device, process, record or directory" {
         local before after
         before=$(cat /proc/self/mountinfo; find /run -xdev | sort)

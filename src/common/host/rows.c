@@ -80,7 +80,8 @@ const struct host_row host_rows[] = {
         [NEED_MAP_NFS] = { "idmap-nfs", MAPPED, probe_map_mounted, "nfs", .use = USE_MAP,
                            .advice = "nothing: mount-nfs falls back to \"remap\"", .untried = UNTRIED_MAP },
         [NEED_MAP_FUSE] = { "idmap-fuse", MAPPED, probe_fuse_offer, "id-mapping", .use = "remap-mount, idMappable",
-                            .advice = ADVICE_MAP("6.12") },
+                            .advice = "use Linux 6.12 or later; without it remap-mount fails, and pods with "
+                                      "hostUsers: false have no volume that is on NFS" },
         [NEED_FUSE_PASSTHROUGH] = { "fuse-passthrough", MAPPED, probe_fuse_offer, "passthrough",
                                     .use = "\"ids\": \"remap\" at the speed of the source",
                                     .advice = "use Linux 6.9 or later; without it remap-daemon copies what it serves" },
