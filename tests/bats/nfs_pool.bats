@@ -134,6 +134,13 @@ on_server() {
         is "$(json_field .error.hint)" "the host answers, but no NFS server listens on that port (option port=)"
 }
 
+@test "where no server answers, the hint names the pool's file and the StorageClass" {
+        create '{"name": "data", "size": "1m", "parameters": {"server": "127.0.0.1", "share": "/srv", "mountOptions": "port=1"}}'
+        assert_failure ECONNREFUSED
+        assert_field .error.hint "check \"server\" in the pool's file or the StorageClass, and that NFS is served there (port 2049)"
+        is "$(provisioned)" ''
+}
+
 @test "volume-delete asks no server whether a volume that a pod of the node has may be deleted" {
         NFS_ADDRESS=127.0.0.1 nfs_pool '"mountOptions": ["port=1"]'
         created '{"name": "data", "size": "1m"}'

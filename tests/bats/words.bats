@@ -220,7 +220,7 @@ refused() {
         done
         terminal mount-bind nonesuch-container "$SOURCE" /data
         is "$status $output" '1 '
-        [[ $stderr == "mount-bind: cannot mount $SOURCE on /data in container nonesuch-container: no container of this name"*$'\n''hint: use a process id'* ]]
+        [[ $stderr == "mount-bind: cannot mount $SOURCE on /data in container nonesuch-container: no container of this name"*$'\n''hint: use a process id'*'{"container": PID}; "persist" needs a name'* ]]
 }
 
 @test "on a terminal a failure has nothing on standard output, whatever was asked for" {

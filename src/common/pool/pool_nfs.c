@@ -357,8 +357,10 @@ static int erase(const struct config *config, const struct pool *pool, const cha
 }
 
 static const struct hint hints[] = {
-        { OPERATION_RESOLVE, 0, "check \"server\" in the pool's file, and the name servers of the node" },
-        { OPERATION_CONNECT, 0, "check \"server\" in the pool's file, and that NFS is served there (port 2049)" },
+        { OPERATION_RESOLVE, 0,
+          "check \"server\" in the pool's file or the StorageClass, and the name servers of the node" },
+        { OPERATION_CONNECT, 0,
+          "check \"server\" in the pool's file or the StorageClass, and that NFS is served there (port 2049)" },
         { OPERATION_ARCHIVE_DIRECTORY, EEXIST, "rename or remove what was archived before" },
         {},
 };
