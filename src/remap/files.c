@@ -401,8 +401,29 @@ void files_fallocate(fuse_req_t request, fuse_ino_t number, int mode, off_t offs
         operation_reply_error(request, r);
 }
 
-#define COPY_MAX                                                                                                       \
-        ((size_t)64 * 1024 * 1024) /* nobody waits long for the end of what cannot be interrupted; callers go on */
+/*
+ * How much is copied at one time: nobody waits long for the end of what cannot be interrupted, and callers go on. Of several
+ * copies each has its part of it, so that others wait no longer behind many of them.
+ */
+#define COPY_MAX ((size_t)64 * 1024 * 1024)
+#define COPY_BLOCK ((size_t)64 * 1024) /* more than any filesystem's block: parts can be shared */
+static int copies;                     /* under way; atomic */
+
+void files_begin(void)
+{
+        copies = 0;
+}
+
+static ssize_t copy_part(int from_fd, off_t from, int to_fd, off_t to, size_t length, unsigned flags)
+{
+        const int count = __atomic_add_fetch(&copies, 1, __ATOMIC_RELAXED);
+        const size_t most = COPY_MAX / (size_t)count / COPY_BLOCK * COPY_BLOCK;
+        const ssize_t n = copy_file_range(from_fd, &from, to_fd, &to, length < most ? length : most, flags);
+        const int saved = errno;
+
+        __atomic_sub_fetch(&copies, 1, __ATOMIC_RELAXED);
+        return n < 0 ? -saved : n;
+}
 
 void files_copy(fuse_req_t request, fuse_ino_t from, off_t from_offset, struct fuse_file_info *from_file, fuse_ino_t to,
                 off_t to_offset, struct fuse_file_info *to_file, size_t length, int flags)
@@ -410,13 +431,8 @@ void files_copy(fuse_req_t request, fuse_ino_t from, off_t from_offset, struct f
         ssize_t n = begin_change(request, to, to_file);
 
         (void)from;
-        if (length > COPY_MAX)
-                length = COPY_MAX;
-        if (n == 0) {
-                n = copy_file_range((int)from_file->fh, &from_offset, (int)to_file->fh, &to_offset, length,
-                                    (unsigned)flags);
-                n = n < 0 ? -errno : n;
-        }
+        if (n == 0)
+                n = copy_part((int)from_file->fh, from_offset, (int)to_file->fh, to_offset, length, (unsigned)flags);
         if (n < 0)
                 operation_reply_error(request, (int)n);
         else

@@ -7,6 +7,9 @@
 
 #include "fuse_library.h"
 
+/* files_begin() - before a daemon's first request. */
+void files_begin(void);
+
 void files_open(fuse_req_t request, fuse_ino_t number, struct fuse_file_info *file);
 void files_create(fuse_req_t request, fuse_ino_t parent, const char *name, mode_t mode, struct fuse_file_info *file);
 void files_read(fuse_req_t request, fuse_ino_t number, size_t size, off_t offset, struct fuse_file_info *file);

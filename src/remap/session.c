@@ -12,6 +12,7 @@
 #include "caller.h"
 #include "caller_ids.h"
 #include "closing.h"
+#include "files.h"
 #include "fuse_library.h"
 #include "interrupts.h"
 #include "locks.h"
@@ -119,6 +120,7 @@ int session_begin(void (*ready)(int r))
         report = ready;
         interrupts_begin();
         closing_begin(waiters_have);
+        files_begin();
         request_use_slot(-1);
         fuse_set_log_func(say_nothing); /* standard error is not ours */
         if ((r = caller_ids_begin()) < 0 || (r = nodes_begin()) < 0 || (r = operation_begin_links()) < 0 ||

@@ -213,6 +213,26 @@ print(sorted(os.listxattr("/ext4/file")))')" "['user.user.abcd']"
         check copy
 }
 
+@test "of several copies at one time each is cut to its part, so that requests of others do not wait behind all that is copied" {
+        remap_bed tmpfs
+        trace_daemon -e trace=copy_file_range -e inject=copy_file_range:delay_enter=2000000
+        in_container /usr/bin/python3 -c '
+import os, threading
+size = 1 << 26
+def copy(number):
+    source = os.open(f"/tmpfs/from{number}", os.O_RDWR | os.O_CREAT)
+    os.truncate(source, size)
+    begin.wait()
+    copied.append(os.copy_file_range(source, os.open(f"/tmpfs/to{number}", os.O_WRONLY | os.O_CREAT), size))
+begin, copied = threading.Barrier(4), []
+threads = [threading.Thread(target=copy, args=(number,)) for number in range(4)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+copied.sort()
+print(*copied)' >"$BATS_TEST_TMPDIR/copied"
+        is "$(<"$BATS_TEST_TMPDIR/copied")" "16777216 22347776 33554432 67108864"
+}
+
 @test "data and holes are found" {
         remap_bed
         check seek
