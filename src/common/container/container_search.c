@@ -72,8 +72,8 @@ static int search_proc(const struct namespace_identity *mnt_ns, struct container
 
         if (proc == NULL)
                 return fail(error, errno, "open", "/proc");
-        if ((own = proc_check_own(dirfd(proc))) <
-            0) { /* in the container's mount namespace, what is there is the container's */
+        own = proc_check_own(dirfd(proc));
+        if (own < 0) {
                 (void)closedir(proc);
                 return fail_because(error, -own, "open", "/proc", "it is not that of the node");
         }
