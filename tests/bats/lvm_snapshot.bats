@@ -253,6 +253,54 @@ write() {
 
 # ---- killed
 
+# The data of a former owner, which the next one must not find.
+secret_volume() {
+        created '{"name": "data", "size": "12m", "pool": "big", "targetType": "block"}'
+        kubelet_attach data
+        yes secretofthepast | dd of="${DEVICES[data]}" bs=1M count=12 iflag=fullblock conv=fsync status=none
+}
+
+# no_secret_left: when the volume itself is deleted, too.
+no_secret_left() {
+        is "$(lvm_volumes "$GROUP" | grep -v pool)" 'data linear' "logical volumes"
+        removed '{"name": "data"}'
+        run ! grep -aq secretofthepast "$BATS_TEST_TMPDIR"/disk.*
+}
+
+@test "what a copy got before its call was killed is overwritten by volume-reconcile" {
+        secret_volume
+        kubelet_detach data
+        at_syscall --at pwrite64:9 --where 3=1048576 --kill "$FLEXGRAFT_BIN/volume-create" '{"name": "copy", "from": "data"}'
+        is "$status" 137
+        helper volume-reconcile '{}'
+        assert_success
+        no_secret_left
+}
+
+@test "what a copy got before its call failed, or was ended by a signal, is overwritten" {
+        local actions=(--fail EIO)
+        secret_volume
+        kubelet_detach data
+        for _ in 1 2; do
+                at_syscall --at pwrite64:9 --where 3=1048576 "${actions[@]}" "$FLEXGRAFT_BIN/volume-create" '{"name": "copy", "from": "data"}'
+                ((status != 0))
+                # shellcheck disable=SC2016 # its own shell has it
+                actions=(--run 'kill -INT "$AT_MAIN_PID"')
+        done
+        no_secret_left
+}
+
+@test "what a snapshot kept of a volume before its call was killed is overwritten by volume-reconcile" {
+        secret_volume
+        at_syscall --at renameat:2 --kill "$FLEXGRAFT_BIN/volume-snapshot" '{"name": "data", "snapshot": "monday"}'
+        is "$status" 137
+        head -c 12M /dev/zero | dd of="${DEVICES[data]}" bs=1M iflag=fullblock conv=fsync,notrunc status=none
+        kubelet_detach data
+        helper volume-reconcile '{}'
+        assert_success
+        no_secret_left
+}
+
 # kill_at CALL REQUEST: volume-snapshot, with all its processes, before that call.
 kill_at() {
         at_syscall --at "$1" --kill "$FLEXGRAFT_BIN/volume-snapshot" "$2"

@@ -136,7 +136,9 @@ json_t *failure_object(const char *message, const struct error *error, const cha
 
 int failure_say(const char *message, const struct error *error, const char *hint)
 {
-        return reply_say(failure_object(message, error, hint), failure_exit_status(error));
+        const int status = failure_exit_status(error);
+
+        return reply_say(failure_object(message, error, hint), status);
 }
 
 int failure_complain(char *line, size_t size, const struct error *error)

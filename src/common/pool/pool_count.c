@@ -248,7 +248,7 @@ static int each_mark(struct count *count, bool remove)
 /* With what was counted, whatever another had noted. */
 static int mark(int files_fd, const struct image *image)
 {
-        uint64_t noted;
+        uint64_t noted = 0;
         int r;
 
         do {

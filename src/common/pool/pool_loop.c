@@ -203,7 +203,7 @@ static int create(const struct config *config, const struct pool *pool, const st
         cleanup_close int pool_fd = pool_use(config, pool, error);
         cleanup_pool_change struct pool_change change = POOL_CHANGE_NONE;
         cleanup_close int fd = -EBADF;
-        uint64_t owed_bytes;
+        uint64_t owed_bytes = 0;
         struct stat st;
         int r;
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/interrupt.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "pool/pool_kind.h"
@@ -196,11 +197,12 @@ static int make_copy(struct provision_call *call, const struct provision_record 
         if (r < 0) {
                 struct error ignored;
 
-                /* lvm may have been killed: without the record nobody would have the source go on */
-                if (provision_call_lock_pool(call, &ignored) == 0 &&
-                    (!shares || call->kind->resume == NULL ||
-                     call->kind->resume(&call->config, &call->pool, source->id, record->id, &ignored) == 0))
-                        create_undo(call, record);
+                /* lvm may have been killed: without the record nobody would have the source go on. What it got of the source
+                 * by then is overwritten, as when it is deleted; where that fails the record stays, and tells of it */
+                record->lifecycle = PROVISION_CREATING;
+                interrupt_forget();
+                if (provision_call_lock_pool(call, &ignored) == 0)
+                        (void)delete_finish(call, record, /* asked= */ NULL, &ignored);
                 return r;
         }
         log_say("made %s, of %llu bytes, of %s in pool %s, %s", record->name, (unsigned long long)record->size_bytes,
@@ -294,7 +296,8 @@ static int find_taken(struct provision_call *call, const struct provision_still 
         if (ret_record->lifecycle == PROVISION_CREATED)
                 return 1;
         /* a call was killed while it took it: what it has may be of any moment */
-        if ((r = still->end_killed(still->argument, error)) < 0 || (r = provision_call_lock_pool(call, error)) < 0)
+        if ((r = still->end_killed(still->argument, error)) < 0 ||
+            (r = delete_check_soon(call, ret_record, error)) < 0 || (r = provision_call_lock_pool(call, error)) < 0)
                 return r;
         return delete_finish(call, ret_record, /* asked= */ NULL, error);
 }

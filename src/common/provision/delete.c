@@ -198,6 +198,12 @@ static int give_back(struct provision_call *call, const struct provision_record 
         return call->kind->remove(&call->config, &call->pool, record->id, error);
 }
 
+/* Whether the next user of its room could read something of it: one that was never finished is blank, if it is no copy. */
+static bool has_content(const struct provision_record *record, enum provision_lifecycle was)
+{
+        return was != PROVISION_CREATING || record->copy_of[0] != '\0' || record->snapshot_of[0] != '\0';
+}
+
 /* Delete, or end what an earlier call started. With the locks of name and pool. asked: a policy instead of the
  * volume's, or NULL. */
 int delete_finish(struct provision_call *call, struct provision_record *record, const char *asked, struct error *error)
@@ -228,7 +234,7 @@ int delete_finish(struct provision_call *call, struct provision_record *record, 
          * time */
         if (r < 0 && !((r == -ENOSPC || r == -EDQUOT) && strcmp(record->reclaim_policy, "delete") == 0))
                 return r;
-        r = give_back(call, record, was != PROVISION_CREATING && (!record->keeps_content || call->kind->no_device),
+        r = give_back(call, record, has_content(record, was) && (!record->keeps_content || call->kind->no_device),
                       was == PROVISION_DELETING, &changed, error);
         if ((r == -EBUSY || r == -ENODEV) && was == PROVISION_CREATED && !changed) {
                 struct error ignored; /* the first failure is the one to report */
@@ -316,7 +322,7 @@ int delete_record_left(struct provision_call *call, const char *name, const char
 
 int delete_check_soon(const struct provision_call *call, const struct provision_record *record, struct error *error)
 {
-        if (record->lifecycle == PROVISION_CREATING || record->keeps_content || call->kind->erase == NULL ||
+        if (!has_content(record, record->lifecycle) || record->keeps_content || call->kind->erase == NULL ||
             call->kind->no_device || strcmp(record->reclaim_policy, "retain") == 0 ||
             record->size_bytes <= DELETE_SOON_MAX_BYTES)
                 return 0;

@@ -246,7 +246,7 @@ static int add_pool(const struct pool *pool, void *argument, struct error *error
 
         if (r < 0 && call->request->pool != NULL)
                 return r;
-        if (r < 0) { /* the other pools are listed */
+        if (r < 0 || pool->kind == NULL) { /* its file is broken, say; the other pools are listed */
                 (void)json_array_append_new(pools,
                                             provision_object_pool(verb, pool, /* measure= */ NULL, error_why(error)));
                 return 0;
