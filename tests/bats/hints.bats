@@ -7,6 +7,7 @@ load helpers
 load container_to_container_helpers
 load driver_helpers
 load named_helpers
+load hints_helpers
 bats_require_minimum_version 1.5.0
 
 setup() {
@@ -16,7 +17,7 @@ setup() {
 }
 
 teardown() {
-        echo "$BATS_TEST_NAME" >>"$BATS_FILE_TMPDIR/ran"
+        note_test
         if [[ -n ${DRIVER:-} ]]; then driver_teardown; else bed_teardown; fi
 }
 
@@ -31,11 +32,6 @@ start_on_overlay() {
 # ids_in TEXT: the words for "ids" that it has in quotes.
 ids_in() {
         grep -oE '"(auto|idmapped|userns|remap|host)"' <<<"$1" | tr -d '"' | sort -u
-}
-
-# hint: that of the last failure, which is noted as followed.
-hint() {
-        json_field .error.hint | tee -a "$BATS_FILE_TMPDIR/followed"
 }
 
 # keys_in TEXT: what it has as "key": value, but for "ids" and "fallback".
@@ -289,21 +285,7 @@ follow_all() {
         follow_keys mount-image "{\"container\": $CONTAINER_PID, \"source\": \"$BATS_TEST_TMPDIR/copy\", \"target\": \"/data\", \"readOnly\": true}"
 }
 
-# hint_rows: the hints in the sources that have a key with a value.
-hint_rows() {
-        # shellcheck disable=SC2016 # it is Perl
-        find "$BATS_TEST_DIRNAME/../../src" -name '*.c' -exec perl -0777 -ne '
-                s/\\\n//g;
-                while (/(?:\{\s*(?:OPERATION_\w+|"[^"]*"),\s*\w+,|#define HINT_\w+)\s*((?:"(?:[^"\\]|\\.)*"\s*)+)/g) {
-                        my ($row, $text) = ($1, "");
-                        $text .= $1 while $row =~ /"((?:[^"\\]|\\.)*)"/g;
-                        $text =~ s/\\"/"/g;
-                        print "$text\n" if $text =~ /"\w+": (?:true|"\w+")/;
-                }' {} + | sort -u
-}
-
 @test "each hint that has a key with a value was followed, or there is a reason why not" {
-        local hint begin reason followed=$BATS_FILE_TMPDIR/followed missing=0
         # the beginning of a hint, and why no test here follows it
         local -A besides=(
                 ['"ids": "host" mounts without mapping']='the kernel must refuse a mapping: Linux 6.15 makes it anew (container_to_container_mapped.bats)'
@@ -312,16 +294,5 @@ hint_rows() {
                 ['the server may refuse this client']='it needs a server (nfs.bats)'
                 ['this kernel cannot id-map a tmpfs']='Linux 6.3 and later can'
         )
-        local -A used=()
-        [[ $(sort -u "$BATS_FILE_TMPDIR/ran" | wc -l) == $(($(grep -c '^@test' "$BATS_TEST_FILENAME") - 1)) ]] || skip "not all tests of this file ran"
-        while IFS= read -r hint; do
-                reason=''
-                for begin in "${!besides[@]}"; do
-                        [[ $hint != "$begin"* ]] || reason=$begin
-                done
-                [[ -z $reason ]] || used[$reason]=1
-                [[ -n $reason ]] || grep -qxF "$hint" "$followed" || { echo "not followed: $hint"; missing=1; }
-        done < <(hint_rows)
-        is "${#used[@]}" "${#besides[@]}" "reasons that are of a hint"
-        ((!missing && ${#used[@]} > 0))
+        check_hints with besides
 }
