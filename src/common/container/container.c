@@ -67,6 +67,11 @@ static int open_link(const struct container *container, const char *name, int fl
 
         if (fd < 0 && (errno == ENOENT || errno == ESRCH))
                 return fail_gone(container, error);
+        if (fd < 0 && errno == EACCES) { /* ptrace(2), PTRACE_MODE_READ_FSCREDS */
+                (void)fail_because(error, EACCES, OPERATION_PIN_CONTAINER, container->name,
+                                   "the kernel does not let this program look into the container");
+                return error_where(error, container->name);
+        }
         if (fd < 0)
                 return container_fail(container, errno, "open", name, error);
         *ret_fd = fd;

@@ -5,6 +5,8 @@
 
 const struct hint container_hints[] = {
         { OPERATION_PIN_CONTAINER, ESRCH, "name a running container" },
+        { OPERATION_PIN_CONTAINER, EACCES,
+          "run this program as root, with CAP_SYS_PTRACE, in the node's user namespace" },
         { OPERATION_PIN_CONTAINER, EPERM, "name the user whose container it is, or the container by its process id" },
         { OPERATION_READ_CONTAINER_STATE, EPERM, "chown root and chmod go-w it: only root may be able to write to it" },
         { OPERATION_FIND_CONTAINER, ENOENT,
