@@ -26,6 +26,6 @@ const struct hint mount_hints[] = {
         { OPERATION_MOVE_MOUNT, EINVAL, "the target is not in the container's own mount namespace; choose another" },
         { OPERATION_LOOK_AGAIN, ESTALE, "a process in the container changed the target's path; try again" },
         { OPERATION_UMOUNT2, EBUSY,
-          "a process in the container uses it, or a mount covers it; \"force\": true detaches it" },
+          "a process in the container uses it, or it has mounts below it; \"force\": true detaches it" },
         {},
 };

@@ -255,7 +255,7 @@ static int open_ours(const struct container *container, const char *path, const 
 
         if (dirfd >= 0 && mount_see(dirfd, *ret_name, &seen) == 0 && mount_seen_is(&seen, identity))
                 return fd_take(&dirfd);
-        (void)fail_because(error, EBUSY, OPERATION_UMOUNT2, path,
+        (void)fail_because(error, EBUSY, OPERATION_FIND_RECORD, path,
                            "another mount covers the one that flexgraft put there");
         return error_where(error, container->name);
 }
