@@ -36,7 +36,8 @@ const struct hint failure_hints[] = {
           "mount-container-to-container" },
         { OPERATION_OPEN_SOURCE, ENOENT, "the source is looked up on the node, not in the container" },
         { OPERATION_WAIT, ETIMEDOUT,
-          "a filesystem on the path, or a server, does not answer; mount-remove takes \"force\"" },
+          "a filesystem on the path, or a server, does not answer: unmount it, or end it; for a mount whose own server is "
+          "dead mount-remove takes \"force\"" },
         { OPERATION_PRCTL, EPERM, "run it as root" },
         { OPERATION_CAPSET, EPERM,
           "run it as root, with the capabilities in its man page (CAP_SYS_ADMIN, CAP_SYS_CHROOT, CAP_SYS_PTRACE, "
