@@ -372,7 +372,8 @@ static const char *const copy_parameters[] = { "preallocate", "false", NULL };
 
 static const struct hint hints[] = {
         { OPERATION_OPEN_POOL, ENODEV,
-          "mount the pool's filesystem; if the directory is right as it is, make an empty file .flexgraft-pool in it" },
+          "mount the pool's filesystem; if the directory is right as it is, remove .flexgraft-pool from it, if it has one, "
+          "and make an empty file of that name" },
         {},
 };
 
