@@ -34,7 +34,9 @@ const struct hint block_hints[] = {
           "findmnt, lsblk and lsof show what uses it; \"readOnly\": true allows sharing it" },
         { OPERATION_FIND_DEVICE, EROFS, "\"readOnly\": true mounts it read-only" },
         { OPERATION_FIND_DEVICE, ENOENT, "lsblk -f, or blkid where there is no udev, lists devices, labels and UUIDs" },
-        { OPERATION_PROBE, ENODATA, "create a filesystem first (mkfs), or name its type with \"fsType\"" },
+        { OPERATION_PROBE, ENODATA,
+          "create a filesystem first, if it is blank (mkfs); name a partition by its own device (lsblk); or name the type "
+          "with \"fsType\"" },
         { OPERATION_FSCONFIG, EBUSY,
           "findmnt and lsof show what uses the device; two mounts of it must have the same \"readOnly\"" },
         { OPERATION_FSCONFIG, EUCLEAN, "the filesystem is damaged; see dmesg, and repair it with fsck" },

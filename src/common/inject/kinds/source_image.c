@@ -37,8 +37,8 @@ static const struct hint hints[] = {
         { OPERATION_FIND_PARTITION, ENOENT,
           "sfdisk --list shows the partitions of an image; qemu-img convert -O raw makes one of qcow2 and the like" },
         { OPERATION_PROBE, ENODATA,
-          "create a filesystem in it first (mkfs), or name its type with \"fsType\"; an image must be raw, which "
-          "qemu-img convert -O raw makes of others" },
+          "create a filesystem in it first, if it is blank (mkfs), or name its type with \"fsType\"; an image must be "
+          "raw, which qemu-img convert -O raw makes of others" },
         { OPERATION_ATTACH_IMAGE, EBUSY,
           "losetup --list shows what has it; two mounts must have the same \"readOnly\"" },
         { OPERATION_FSCONFIG, EBUSY,
