@@ -19,6 +19,10 @@ struct block_device {
         uint64_t number;     /* makedev(); of no device 0, which lies beside what follows (inject/injection.h) */
 };
 
+/* fsck(8) of an xfs or a btrfs does nothing. EBADMSG is what ext4 says of a wrong checksum. */
+#define HINT_DAMAGED                                                                                                   \
+        "the filesystem is damaged; see dmesg, and repair it with e2fsck (ext4), xfs_repair (xfs) or btrfs check (btrfs)"
+
 /* block_hints - for failures of this file, of mounting what is on a device, and of giving a container the device itself. */
 extern const struct hint block_hints[];
 

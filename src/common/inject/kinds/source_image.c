@@ -46,7 +46,8 @@ static const struct hint hints[] = {
         { OPERATION_FSCONFIG, EROFS,
           "its journal must be replayed first: mount it once for writing, or, where that is wanted, "
           "say \"options\": \"noload\" (ext4) or \"norecovery\" (xfs)" },
-        { OPERATION_FSCONFIG, EUCLEAN, "the filesystem is damaged; see dmesg, and repair it with fsck" },
+        { OPERATION_FSCONFIG, EUCLEAN, HINT_DAMAGED },
+        { OPERATION_FSCONFIG, EBADMSG, HINT_DAMAGED },
         {},
 };
 
