@@ -116,7 +116,7 @@ static int find_part(struct injection *injection, const struct stat *file, struc
         (void)text_copy(injection->fs_type, sizeof injection->fs_type,
                         request->fs_type != NULL ? request->fs_type : injection->part.type);
         if (asks_to_write(request) && device_mount_never_writes(injection->fs_type))
-                return fail_because(error, EINVAL, OPERATION_OPEN_IMAGE, image,
+                return fail_because(error, EINVAL, "check options", image,
                                     "%s is always read-only; leave \"readOnly\" out, or say true", injection->fs_type);
         (void)snprintf(digested, sizeof digested, "%" PRIu64 ":%" PRIu64 ":%" PRIu64 ":%" PRIu64,
                        (uint64_t)file->st_dev, (uint64_t)file->st_ino, injection->part.offset_bytes,
