@@ -540,6 +540,18 @@ with_lvm_conf() {
         assert_field .existed false
 }
 
+@test "a logical volume that was made by hand in the place of a volume's is not attached in its name, and stays" {
+        create data $((8 << 20))
+        assert_success
+        quietly lvremove --force "$GROUP/data"
+        quietly lvcreate --yes --size 8m --name data "$GROUP"
+        call attach "$(spec data type=lvm)" "$NODE"
+        assert_refused lost "another one by now"
+        delete data
+        assert_success
+        is "$(lvm_volumes "$GROUP" | grep -c '^data ')" 1
+}
+
 @test "a volume grows while it is mounted" {
         create data $((16 << 20))
         assert_success

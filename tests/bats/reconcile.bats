@@ -60,6 +60,28 @@ node_of_ours() {
 
 # ---- nothing to do
 
+# bats test_tags=deep
+@test "a volume whose pool's filesystem does not answer is a problem, and keeps volume-reconcile from no other" {
+        local program
+        command -v bindfs >/dev/null || skip "no bindfs"
+        mkdir -m 0700 "$BATS_TEST_TMPDIR"/{behind,slow}
+        background bindfs -f -o attr_timeout=0 -o entry_timeout=0 "$BATS_TEST_TMPDIR/behind" "$BATS_TEST_TMPDIR/slow"
+        program=$BACKGROUND_PID
+        wait_until 10 mountpoint -q "$BATS_TEST_TMPDIR/slow"
+        printf '{"name": "slow", "type": "loop", "path": "%s"}\n' "$BATS_TEST_TMPDIR/slow" >"$FLEXGRAFT_POOLS/slow.json"
+        kubelet_attach silent type=loop pool=slow size=8Mi
+        kubelet_attach lost type=loop size=8Mi
+        losetup --detach "${DEVICES[lost]}"
+        kill -STOP "$program"
+        not_hung helper volume-reconcile '{}'
+        kill -CONT "$program"
+        assert_success
+        says silent
+        did lost
+        kubelet_detach silent
+        umount "$BATS_TEST_TMPDIR/slow"
+}
+
 @test "without any state there is nothing to do, and nothing is made" {
         finds_nothing_to_do
         [[ ! -e $STATE_DIR/volumes && ! -e $STATE_DIR/mounts ]]

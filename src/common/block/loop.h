@@ -48,6 +48,12 @@ bool loop_device_tagged_for(const char *tag, const char *state_dir, const char *
 /* loop_device_look() - the state of a loop device. Errors: ENXIO no file is attached; ENOENT no such device. */
 int loop_device_look(const char *path, struct loop_device *ret_device, struct error *error);
 
+/*
+ * loop_device_look_soon() - the same, which waits two seconds at most for the file's filesystem, as a server that is silent may
+ * never answer. Errors: ETIMEDOUT.
+ */
+int loop_device_look_soon(const char *path, struct loop_device *ret_device, struct error *error);
+
 /* loop_device_look_at() - the same of an open descriptor, borrowed; path: the device's. Waits for the file's filesystem. */
 int loop_device_look_at(int fd, const char *path, struct loop_device *ret_device, struct error *error);
 

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/text.h"
@@ -233,4 +234,23 @@ int loop_device_each_over(int fd, loop_device_function *function, void *argument
         if (r < 0)
                 return fail(error, -r, "fcntl", "image");
         return r > 0 ? 0 : each(fd, NULL, function, argument, error);
+}
+
+struct look {
+        const char *path;
+        struct loop_device *ret_device;
+};
+
+static int look_at(void *argument, struct error *error)
+{
+        const struct look *look = argument;
+
+        return loop_device_look(look->path, look->ret_device, error);
+}
+
+int loop_device_look_soon(const char *path, struct loop_device *ret_device, struct error *error)
+{
+        struct look look = { path, ret_device };
+
+        return worker_run_without_fds(look_at, &look, clock_now_ms() + PATIENCE_MS, error);
 }

@@ -104,6 +104,10 @@ static int detach(struct reconcile_round *round, struct volume_call *call)
                 reconcile_problem(round->reconcile, call->record.name, &error);
                 return r;
         }
+        if (r == -ETIMEDOUT) { /* its pool's filesystem is silent: nobody knows */
+                reconcile_problem(round->reconcile, call->record.name, &error);
+                return r;
+        }
         if (r <= 0 || call->kind->node_device)
                 return 0;
         volume_call_device(call, &device);

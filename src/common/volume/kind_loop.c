@@ -33,13 +33,15 @@ static bool is_of_volume(const struct volume_call *call, const struct loop_devic
                                       volume_record_key(call->request->name));
 }
 
-/* Whether the record names a device that still belongs to the volume. */
-static bool recorded_device(const struct volume_call *call, struct loop_device *ret_device)
+/* 1: the record names a device that still belongs to the volume; 0: it does not. Errors: ETIMEDOUT, where that is not waited for. */
+static int recorded_device(const struct volume_call *call, struct loop_device *ret_device, struct error *error)
 {
-        struct error ignored;
+        int r;
 
-        return call->recorded && call->record.device[0] != '\0' &&
-               loop_device_look(call->record.device, ret_device, &ignored) == 0 && is_of_volume(call, ret_device);
+        if (!call->recorded || call->record.device[0] == '\0')
+                return 0;
+        r = (call->soon ? loop_device_look_soon : loop_device_look)(call->record.device, ret_device, error);
+        return r == -ETIMEDOUT ? r : r == 0 && is_of_volume(call, ret_device);
 }
 
 struct search {
@@ -92,9 +94,11 @@ static int find_tagged(struct volume_call *call, struct search *ret_search, stru
 static int look(struct volume_call *call, struct error *error)
 {
         struct search search = {};
-        int r;
+        int r = recorded_device(call, &search.found, error);
 
-        if (recorded_device(call, &search.found) && !search.found.ending) {
+        if (r < 0)
+                return r;
+        if (r > 0 && !search.found.ending) {
                 remember(call, &search.found);
                 return 1;
         }
@@ -247,11 +251,12 @@ static int attach(struct volume_call *call, struct error *error)
 {
         cleanup_loop_image struct loop_image image = LOOP_IMAGE_NONE;
         struct loop_device device;
-        bool had;
+        const int had = recorded_device(call, &device, error);
         int r;
 
-        had = recorded_device(call, &device);
-        if (had && !device.ending && mount_dir_is_staged(call))
+        if (had < 0)
+                return had;
+        if (had > 0 && !device.ending && mount_dir_is_staged(call))
                 return check_mounted(call, &device, error);
         if ((r = loop_image_locate(call, &image, error)) < 0 || (r = lock_image(call, &image, error)) < 0 ||
             (r = loop_image_check_policy(call, &image, error)) < 0)
@@ -260,7 +265,7 @@ static int attach(struct volume_call *call, struct error *error)
         if (r == 0)
                 r = volume_check_image_csi(call, image.fd, image.path, error);
         if (r == 0)
-                r = attach_image(call, &image, had ? &device : NULL, error);
+                r = attach_image(call, &image, had > 0 ? &device : NULL, error);
         if (r < 0)
                 loop_image_undo(call, &image);
         return r;
@@ -339,10 +344,11 @@ static int detach_all(struct volume_call *call, struct error *error)
 static int detach(struct volume_call *call, struct error *error)
 {
         struct loop_device device;
+        const int r = recorded_device(call, &device, error);
 
-        if (!recorded_device(call, &device) || device.ending)
-                return detach_all(call, error);
-        return detach_one(call, &device, error);
+        if (r < 0)
+                return r;
+        return r == 0 || device.ending ? detach_all(call, error) : detach_one(call, &device, error);
 }
 
 static int identify(const struct volume_call *call, char *ret_identity, struct error *error)

@@ -178,7 +178,7 @@ static int activate(struct volume_call *call, const struct names *names, struct 
                 r = lvm_find(names->group, names->volume, &volume, error);
         if (r == -ENOENT)
                 return tell_missing(call, names, error);
-        if (r < 0)
+        if (r < 0 || (r = provisioned_check_identity(call, volume.uuid, error)) < 0)
                 return r;
         if (volume.size_bytes < least_bytes)
                 return fail_because(error, ENOSPC, "find volume", names->volume,

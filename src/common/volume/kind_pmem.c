@@ -126,6 +126,7 @@ static int attach(struct volume_call *call, struct error *error)
                 return kind_lvm.attach(call, error);
         if ((r = provisioned_check_disk(call, &pool, /* group= */ NULL, id, error)) < 0 ||
             (r = find_namespace(&pool, id, &namespace, error)) < 0 ||
+            (r = provisioned_check_identity(call, namespace.uuid, error)) < 0 ||
             (r = pmem_wait_for(&namespace, call->config.device_seconds, &device, error)) < 0 ||
             (r = policy_check_device(&call->policy, /* source= */ NULL, device.path, error)) < 0)
                 return r;

@@ -386,6 +386,19 @@ int provisioned_check_blank(const struct volume_call *call, struct error *error)
                                                 call->record.source);
 }
 
+int provisioned_check_identity(const struct volume_call *call, const char *identity, struct error *error)
+{
+        cleanup_provision_record struct provision_record record = {};
+        int r = provisioned_find_own(call, &record, error);
+
+        if (r < 0)
+                return r == -ENOENT ? 0 : r;
+        if (record.identity[0] == '\0' || pool_kind_is_torn(&record) || strcmp(record.identity, identity) == 0)
+                return 0;
+        return fail_because(error, ENODATA, OPERATION_FIND_CONTENT, call->record.source,
+                            "the volume is lost: %s is another one by now, which was made since", record.id);
+}
+
 int provisioned_check_kata(const struct volume_call *call, struct error *error)
 {
         cleanup_provision_record struct provision_record record = {};

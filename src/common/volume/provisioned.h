@@ -66,6 +66,12 @@ int provisioned_check_device(const struct volume_call *call, const struct block_
 int provisioned_check_blank(const struct volume_call *call, struct error *error);
 int provisioned_check_kata(const struct volume_call *call, struct error *error);
 
+/*
+ * provisioned_check_identity() - that a disk of the volume's name is the volume's: another may have the name since that was removed
+ * by hand. identity: as its pool says it. After provisioned_hold(). Errors: ENODATA.
+ */
+int provisioned_check_identity(const struct volume_call *call, const char *identity, struct error *error);
+
 /* provisioned_note() - record that the volume has a filesystem, and perhaps an image for virtual machines. */
 int provisioned_note(const struct volume_call *call, bool has_kata_image, enum file_durability durability,
                      struct error *error);
