@@ -544,7 +544,7 @@ with_lvm_conf() {
         create data $((8 << 20))
         assert_success
         quietly lvremove --force "$GROUP/data"
-        quietly lvcreate --yes --size 8m --name data "$GROUP"
+        quietly lvcreate --size 8M --name data "$GROUP"
         call attach "$(spec data type=lvm)" "$NODE"
         assert_refused lost "another one by now"
         delete data
