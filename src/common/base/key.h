@@ -57,7 +57,6 @@ struct key {
         unsigned programs; /* a bit for each program of the family that has the key */
         unsigned required; /* a bit for each that cannot do without */
         enum key_type type;
-        unsigned traits; /* bits of the family's own, which its rules about several keys go by */
         int64_t minimum;
         int64_t maximum;          /* 0: the type's own */
         const char *pattern;      /* of a string, for the schema: what the program checks later; NULL: none */
@@ -69,6 +68,7 @@ struct key {
         const struct key_table *members; /* of an object, or of an array's items; NULL: an array of strings */
         unsigned positional;             /* a bit for each program that takes it as a word, in the order of the rows */
         enum key_spelling spelling;
+        unsigned traits;    /* bits of the family's own, which its rules about several keys go by */
         const char *preset; /* the default, as it would be written; NULL: none, or false */
         const char *help;
 };
