@@ -530,8 +530,8 @@ END
         check_sqlite 20
 }
 
-# bats test_tags=deep
-@test "volume-reconcile thaws what volume-snapshot left frozen that was killed with all its processes" {
+# leave_frozen: the filesystem of the mounted volume "data", by a volume-snapshot ("monday") that was killed with all its processes.
+leave_frozen() {
         make_pool_that_shares fast 1g
         make_mounted ext4 32m
         cat >"$BATS_TEST_TMPDIR/each" <<END
@@ -541,6 +541,29 @@ END
         at_syscall --at ioctl --each "sh '$BATS_TEST_TMPDIR/each'" "$FLEXGRAFT_BIN/volume-snapshot" '{"name": "data", "snapshot": "monday"}'
         is "$status" 137
         run ! is_thawed "$(global_dir data)"
+}
+
+# bats test_tags=deep
+@test "a filesystem that cannot be thawed now keeps volume-reconcile from no other volume, and is thawed by the next" {
+        leave_frozen
+        at_syscall --at ftruncate --kill "$FLEXGRAFT_BIN/volume-create" '{"name": "other", "size": "8m", "pool": "fast"}'
+        is "$status" 137
+        # while another call has the volume: LOOP_GET_STATUS64
+        at_syscall --at ioctl --where 2=0x4c05 --run "'$FLEXGRAFT_BIN/volume-reconcile' '{}' >'$BATS_TEST_TMPDIR/said'" \
+                "$FLEXGRAFT_BIN/verbs/attach" "${SPECS[data]}" "$NODE"
+        is "$status $AT_REACHED" "0 1"
+        is "$(jq -c '[.actions[].subject]' "$BATS_TEST_TMPDIR/said")" '["other"]'
+        run ! is_thawed "$(global_dir data)"
+        helper volume-reconcile '{}'
+        assert_success
+        can_write "$(global_dir data)"
+        is "$(images "$POOL_DIR")" data.img
+        unmount_volume data
+}
+
+# bats test_tags=deep
+@test "volume-reconcile thaws what volume-snapshot left frozen that was killed with all its processes" {
+        leave_frozen
         # the snapshot's record is what tells of it
         helper volume-delete '{"name": "monday"}'
         assert_failure EBUSY

@@ -215,6 +215,21 @@ teardown() {
         e2fsck -fn "$POOL/data.img"
 }
 
+@test "a volume whose pool's file says another type by now is neither deleted nor forgotten, nor made again" {
+        make_pool fast
+        created '{"name": "data", "size": "1m", "pool": "fast"}'
+        mkdir "$BATS_TEST_TMPDIR/srv/dirs"
+        printf '{"name": "fast", "type": "directory", "path": "%s"}\n' "$BATS_TEST_TMPDIR/srv/dirs" >"$FLEXGRAFT_POOLS/fast.json"
+        helper volume-delete '{"name": "data"}'
+        assert_failure ENODEV
+        helper volume-create '{"name": "data", "size": "1m", "pool": "fast"}'
+        assert_failure ENODEV
+        is "$(provisioned) $(ls "$POOL_DIR")" "data.json data.img"
+        make_pool fast
+        removed '{"name": "data"}'
+        is "$(ls "$POOL_DIR")" ''
+}
+
 # ---- delete
 
 @test "a volume that was deleted is gone, and deleting it again is no failure" {

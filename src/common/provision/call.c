@@ -58,6 +58,19 @@ int provision_call_use_pool(struct provision_call *call, const char *name, struc
         return r;
 }
 
+int provision_call_use_pool_of(struct provision_call *call, const struct provision_record *record, struct error *error)
+{
+        int r = provision_call_use_pool(call, record->pool, error);
+
+        if (r < 0 || strcmp(call->kind->type, record->pool_type) == 0)
+                return r;
+        return fail_because(
+                error, ENODEV, OPERATION_OPEN_POOL, record->pool,
+                "its file says type %s, and \"%.200s\" was made when it was of type %s: have it say that again, and "
+                "make the other pool by another name",
+                call->kind->type, record->name, record->pool_type);
+}
+
 /* What has the volume's id may be something else, made after the volume was removed by hand. */
 bool provision_call_is_volume(const struct provision_record *record, const struct pool_item *item)
 {

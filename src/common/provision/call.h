@@ -38,6 +38,12 @@ struct provision_call {
 /* provision_call_use_pool() - make a pool the call's. Errors: those of pool_find(). */
 int provision_call_use_pool(struct provision_call *call, const char *name, struct error *error);
 
+/*
+ * provision_call_use_pool_of() - likewise that of a volume. Errors: ENODEV the pool's file says another type than it was made in: what
+ * has the volume's id there, or that nothing has, says nothing of the volume.
+ */
+int provision_call_use_pool_of(struct provision_call *call, const struct provision_record *record, struct error *error);
+
 /* provision_call_lock_pool() - lock the call's pool, instead of the one it had locked. */
 int provision_call_lock_pool(struct provision_call *call, struct error *error);
 void provision_call_unlock_pool(struct provision_call *call);

@@ -54,7 +54,7 @@ static int find_source(struct provision_call *call, const char *name, struct pro
         if (ret_source->lifecycle != PROVISION_CREATED)
                 return fail_because(error, EBUSY, "copy volume", name,
                                     "its creation or deletion has not finished; repeat that call first");
-        if ((r = provision_call_use_pool(call, ret_source->pool, error)) < 0)
+        if ((r = provision_call_use_pool_of(call, ret_source, error)) < 0)
                 return r;
         if (call->kind->copy == NULL)
                 return fail_because(
@@ -286,7 +286,7 @@ static int find_taken(struct provision_call *call, const struct provision_still 
 
         if (r < 0)
                 return r == -ENOENT ? 0 : r;
-        if ((r = provision_call_use_pool(call, ret_record->pool, error)) < 0)
+        if ((r = provision_call_use_pool_of(call, ret_record, error)) < 0)
                 return r;
         if (strcmp(ret_record->snapshot_of, request->name) != 0)
                 return fail_because(error, EEXIST, "take snapshot", request->snapshot,

@@ -431,7 +431,7 @@ int create_volume(struct provision_call *call, struct error *error)
                 return provision_fail_absent("modify volume", call->request->name, error);
         if (r == -ENOENT)
                 return create_new(call, error);
-        if (r < 0 || (r = provision_call_use_pool(call, record.pool, error)) < 0)
+        if (r < 0 || (r = provision_call_use_pool_of(call, &record, error)) < 0)
                 return r;
         if (call->request->modify)
                 return modify(call, &record, error);

@@ -352,7 +352,7 @@ int delete_volume(struct provision_call *call, struct error *error)
                         return r;
                 return answer_absent(call);
         }
-        if (r < 0 || (r = provision_call_use_pool(call, record.pool, error)) < 0 ||
+        if (r < 0 || (r = provision_call_use_pool_of(call, &record, error)) < 0 ||
             (request->soon && (r = delete_check_soon(call, &record, error)) < 0) ||
             (r = delete_check_thawed(call, &record, error)) < 0 || (r = provision_call_lock_pool(call, error)) < 0)
                 return r;

@@ -47,7 +47,7 @@ static int check_growth(struct provision_call *call, struct provision_record *re
                 return fail_because(error, EINVAL, "grow volume", record->name,
                                     "it has %llu bytes, and the request is for %llu: a volume never shrinks",
                                     (unsigned long long)record->size_bytes, (unsigned long long)growth->size_bytes);
-        if ((r = provision_call_use_pool(call, record->pool, error)) < 0 ||
+        if ((r = provision_call_use_pool_of(call, record, error)) < 0 ||
             (r = provision_call_lock_pool(call, error)) < 0 ||
             (r = provision_call_look_again(call, record, &item, error)) < 0 ||
             (r = call->kind->measure(&call->config, &call->pool, record->parameters, &measure, error)) < 0 ||
@@ -115,7 +115,7 @@ int provision_describe(const struct config *config, const char *name, json_t **r
         r = provision_record_find(config->state_dir, name, &record, error);
         if (r == -ENOENT)
                 return provision_fail_absent("find volume", name, error);
-        if (r == 0 && (r = provision_call_use_pool(&call, record.pool, error)) == 0 &&
+        if (r == 0 && (r = provision_call_use_pool_of(&call, &record, error)) == 0 &&
             (r = provision_call_look_again(&call, &record, &item, error)) == 0)
                 *ret_volume = provision_object_found(&call.pool, &record, &item);
         provision_call_release(&call);

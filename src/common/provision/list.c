@@ -299,7 +299,7 @@ static int list_named(struct provision_call *call, struct error *error)
         if (r < 0)
                 return r == -ENOENT ? 0 : r;
         put_name(record.pool, record.id, name);
-        if ((r = provision_call_use_pool(call, record.pool, error)) == 0 &&
+        if ((r = provision_call_use_pool_of(call, &record, error)) == 0 &&
             (r = look_at(call, record.id, &item, error)) == 0)
                 (void)json_object_set_new(call->paths, name, found_object(&call->pool, &item));
         else if (r != -ENOENT)

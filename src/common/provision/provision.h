@@ -85,11 +85,14 @@ int provision_snapshot(const struct config *config, const struct provision_reque
  * provision_tidy() - delete volumes whose creation or deletion was killed, and write the size of those whose image has
  * grown. What a running call works on is skipped.
  *
+ * thaw: called before a snapshot that was begun is deleted, whose record tells that the filesystem of its volume may be frozen: with
+ * the snapshot's lock. It stays where that fails.
  * tell: called for each, with what was done, and with error NULL when it is, or would be (dry_run).
  */
+typedef int provision_thaw(const struct config *config, const char *name, struct error *error);
 typedef void provision_tell(const char *name, const char *did, const struct error *error, void *argument);
-int provision_tidy(const struct config *config, bool dry_run, provision_tell *tell, void *argument,
-                   struct error *error);
+int provision_tidy(const struct config *config, bool dry_run, provision_thaw *thaw, provision_tell *tell,
+                   void *argument, struct error *error);
 
 /*
  * provision_run() - carry out the request, in a worker with a time limit.

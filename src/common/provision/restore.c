@@ -115,7 +115,7 @@ int restore_unrestore(struct provision_call *call, struct provision_record *reco
 {
         int r;
 
-        if ((r = provision_call_use_pool(call, record->pool, error)) < 0 ||
+        if ((r = provision_call_use_pool_of(call, record, error)) < 0 ||
             (r = provision_call_lock_pool(call, error)) < 0)
                 return r;
         if (pool_kind_is_torn(record))

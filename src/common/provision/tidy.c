@@ -23,6 +23,7 @@
 struct tidying {
         struct provision_call *call;
         bool dry_run;
+        provision_thaw *thaw;
         provision_tell *tell;
         void *argument;
         json_t *pools; /* descriptors of the directories of pools of images, by name; owned; negative: not to be had */
@@ -115,7 +116,11 @@ static int tidy(const struct tidying *tidying, const char *name, struct error *e
                 return tidying->dry_run ? 0 : restore_unrestore(call, &record, error);
         if (tidying->dry_run)
                 return 1;
-        if ((r = provision_call_use_pool(call, record.pool, error)) < 0 ||
+        /* this record is what tells that the volume's filesystem may be frozen */
+        if (record.lifecycle == PROVISION_CREATING && record.snapshot_of[0] != '\0' &&
+            (r = tidying->thaw(&call->config, record.snapshot_of, error)) < 0)
+                return r;
+        if ((r = provision_call_use_pool_of(call, &record, error)) < 0 ||
             (r = pool_check_answers(&call->config, &call->pool, error)) < 0)
                 return r;
         if ((r = delete_check_soon(call, &record, error)) < 0 || (r = provision_call_lock_pool(call, error)) < 0)
@@ -191,12 +196,16 @@ static void count_anew(const struct config *config)
         json_decref(counting.kept);
 }
 
-int provision_tidy(const struct config *config, bool dry_run, provision_tell *tell, void *argument, struct error *error)
+int provision_tidy(const struct config *config, bool dry_run, provision_thaw *thaw, provision_tell *tell,
+                   void *argument, struct error *error)
 {
         static struct provision_call call;
-        const struct tidying tidying = {
-                .call = &call, .dry_run = dry_run, .tell = tell, .argument = argument, .pools = json_object()
-        };
+        const struct tidying tidying = { .call = &call,
+                                         .dry_run = dry_run,
+                                         .thaw = thaw,
+                                         .tell = tell,
+                                         .argument = argument,
+                                         .pools = json_object() };
         struct error ignored; /* of pools that cannot be listed, others tell */
         int r;
 

@@ -54,15 +54,13 @@ static int thaw(const struct provision_record *record, const char *stem, void *a
         if (record == NULL || record->lifecycle != PROVISION_CREATING || record->snapshot_of[0] == '\0' ||
             !state_try_lock(thawing->state, volume_record_key(record->name))) /* the call that takes it runs */
                 return 0;
-        if (volume_snapshot_thaw(&round->config, record->snapshot_of, &failure) < 0) {
+        if (volume_snapshot_thaw(&round->config, record->snapshot_of, &failure) < 0)
                 reconcile_problem(round->reconcile, record->snapshot_of, &failure);
-                round->frozen = true;
-        }
         state_unlock(thawing->state, volume_record_key(record->name));
         return 0;
 }
 
-/* Of volumes whose snapshots were begun and not ended. */
+/* Of volumes whose snapshots were begun and not ended: first, as what comes before their records in the next step may take long. */
 static int thaw_all(struct reconcile_round *round, struct error *error)
 {
         cleanup_state struct state state = STATE_NONE;
@@ -88,8 +86,7 @@ static int run_round(void *argument, struct error *error)
         reconcile_stages(round);
         if ((r = reconcile_loops(round, error)) < 0 || (r = thaw_all(round, error)) < 0)
                 return r;
-        if (!round->frozen) /* the record of such a snapshot is what tells of it */
-                r = provision_tidy(&round->config, round->reconcile->dry_run, tell_tidied, round, error);
+        r = provision_tidy(&round->config, round->reconcile->dry_run, volume_snapshot_thaw, tell_tidied, round, error);
         return r < 0 || round->reconcile->dry_run ? r : agree_devices(round, error);
 }
 

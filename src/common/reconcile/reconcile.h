@@ -57,7 +57,6 @@ struct reconcile_round {
                 char driver[VOLUME_DRIVER_MAX];
         } * records; /* all that there were at first */
         size_t count;
-        bool frozen;              /* a filesystem that a killed call froze could not be thawed */
         struct kubelet_pods pods; /* as they were when the first was asked for */
         json_t *mounts;           /* likewise of the node, by their devices (reconcile_idle.c) */
 };
