@@ -218,13 +218,15 @@ teardown() {
 @test "a volume whose pool's file says another type by now is neither deleted nor forgotten, nor made again" {
         make_pool fast
         created '{"name": "data", "size": "1m", "pool": "fast"}'
-        mkdir "$BATS_TEST_TMPDIR/srv/dirs"
-        printf '{"name": "fast", "type": "directory", "path": "%s"}\n' "$BATS_TEST_TMPDIR/srv/dirs" >"$FLEXGRAFT_POOLS/fast.json"
+        mkdir -m 0700 "$BATS_TEST_TMPDIR/srv/dirs"
+        printf '{"type": "directory", "path": "%s"}\n' "$BATS_TEST_TMPDIR/srv/dirs" >"$FLEXGRAFT_POOLS/dirs.json"
+        created '{"name": "other", "size": "1m", "pool": "dirs"}' # so that the directory is known for a pool
+        cp "$FLEXGRAFT_POOLS"/{dirs,fast}.json
         helper volume-delete '{"name": "data"}'
         assert_failure ENODEV
         helper volume-create '{"name": "data", "size": "1m", "pool": "fast"}'
         assert_failure ENODEV
-        is "$(provisioned) $(ls "$POOL_DIR")" "data.json data.img"
+        is "$(provisioned | xargs) $(ls "$POOL_DIR")" "data.json other.json data.img"
         make_pool fast
         removed '{"name": "data"}'
         is "$(ls "$POOL_DIR")" ''
