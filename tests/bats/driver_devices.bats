@@ -87,6 +87,55 @@ lives_without_record() {
         assert_nothing_left
 }
 
+# serve_pool: the pool "fuse", in a directory that bindfs serves; its program: $BACKGROUND_PID.
+serve_pool() {
+        mkdir -p "$BATS_TEST_TMPDIR/behind" "$BATS_TEST_TMPDIR/fuse"
+        background bindfs -f -o attr_timeout=0 -o entry_timeout=0 "$BATS_TEST_TMPDIR/behind" "$BATS_TEST_TMPDIR/fuse"
+        wait_until 10 mountpoint -q "$BATS_TEST_TMPDIR/fuse"
+        printf '{"type": "loop", "path": "%s"}\n' "$BATS_TEST_TMPDIR/fuse" >"$FLEXGRAFT_POOLS/fuse.json"
+}
+
+end_pool() {
+        end_process "$BACKGROUND_PID"
+        umount --lazy "$BATS_TEST_TMPDIR/fuse"
+}
+
+@test "a volume whose image's filesystem has ended is detached, before that is unmounted and after" {
+        command -v bindfs >/dev/null || skip "no bindfs"
+        serve_pool
+        kubelet_attach data type=loop size=8Mi pool=fuse
+        end_process "$BACKGROUND_PID"
+        kubelet_detach data
+        device_is_free "${DEVICES[data]}"
+        umount --lazy "$BATS_TEST_TMPDIR/fuse"
+        serve_pool
+        kubelet_attach data type=loop size=8Mi pool=fuse
+        end_pool
+        kubelet_detach data
+        device_is_free "${DEVICES[data]}"
+        assert_nothing_left
+}
+
+# loops_over FILE: how many loop devices are over a file of that name, as sysfs has it.
+loops_over() {
+        cat /sys/block/loop*/loop/backing_file 2>/dev/null | grep -c "/$1\$"
+}
+
+@test "a volume whose image's filesystem has ended is attached again by one device, once that is back" {
+        command -v bindfs >/dev/null || skip "no bindfs"
+        local name=ended-$RUN_ID
+        serve_pool
+        kubelet_attach "$name" type=loop size=8Mi pool=fuse
+        end_pool
+        serve_pool
+        kubelet_attach "$name" type=loop size=8Mi pool=fuse
+        is "$(loops_over "$name.img")" 1
+        dd if="${DEVICES[$name]}" of=/dev/null bs=4k count=1 status=none
+        kubelet_detach "$name"
+        end_pool
+        assert_nothing_left
+}
+
 # bats test_tags=deep
 @test "detach of a volume whose record is lost fails while a loop device over a file of its image's name does not answer" {
         local name=silent-$RUN_ID

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "block/device.h"
@@ -117,6 +119,42 @@ int loop_device_look(const char *path, struct loop_device *ret_device, struct er
         cleanup_close int fd = open_loop(path, O_RDONLY, error);
 
         return fd < 0 ? fd : loop_device_look_at(fd, path, ret_device, error);
+}
+
+/* What a FUSE program that is gone leaves; an NFS server without the file; and a filesystem that was shut down. */
+static bool is_end(int r)
+{
+        return r == -ENOTCONN || r == -ESTALE || r == -EIO;
+}
+
+/*
+ * Whether what sysfs has of a file can be the file of this path: where that was unmounted meanwhile, it begins at the mount
+ * (d_path() in fs/d_path.c), and it may have a note.
+ */
+static bool is_path_of(char *backing, const char *file)
+{
+        static const char note[] = " (deleted)";
+
+        if (text_ends(backing, note) && !text_ends(file, note))
+                backing[strlen(backing) - strlen(note)] = '\0';
+        return backing[0] == '/' && text_ends(file, backing);
+}
+
+int loop_device_look_lost(const char *path, const char *file, int failure, struct loop_device *ret_device)
+{
+        char backing[PATH_MAX];
+        char autoclear[64];
+        char text[16] = "";
+        struct stat st;
+
+        if (!is_end(failure) || stat(path, &st) < 0 || !S_ISBLK(st.st_mode) ||
+            !loop_backing_path(path + strlen("/dev/"), backing) || !is_path_of(backing, file))
+                return 0;
+        *ret_device = (struct loop_device){ .number = st.st_rdev, .lost = true };
+        (void)text_copy(ret_device->path, sizeof ret_device->path, path);
+        (void)snprintf(autoclear, sizeof autoclear, "/sys/block/%.16s/loop/autoclear", path + strlen("/dev/"));
+        ret_device->ending = file_read(AT_FDCWD, autoclear, text, sizeof text) > 0 && text[0] == '1';
+        return 1;
 }
 
 bool loop_device_path(uint64_t number, char *ret_path)
@@ -266,6 +304,7 @@ int loop_device_detach(const struct loop_device *device, bool *ret_lazy, struct 
 {
         cleanup_close int fd = open_loop(device->path, O_RDONLY, error);
         struct loop_device now = {};
+        char backing[PATH_MAX];
         int r;
 
         *ret_lazy = false;
@@ -274,12 +313,15 @@ int loop_device_detach(const struct loop_device *device, bool *ret_lazy, struct 
         r = loop_device_look_at(fd, device->path, &now, error);
         if (r == -ENXIO || (r == 0 && !is_same(&now, device)))
                 return 0;
-        if (r < 0)
+        if (r < 0 && !(device->lost && is_end(r)))
                 return r;
         if (ioctl(fd, LOOP_CLR_FD, 0) < 0 && errno != ENXIO)
                 return fail(error, errno, "detach loop device", device->path);
         fd_close(&fd); /* the last close detaches it */
-        *ret_lazy = loop_device_look(device->path, &now, error) == 0 && is_same(&now, device);
+        if (device->lost)
+                *ret_lazy = loop_backing_path(device->path + strlen("/dev/"), backing);
+        else
+                *ret_lazy = loop_device_look(device->path, &now, error) == 0 && is_same(&now, device);
         return 0;
 }
 

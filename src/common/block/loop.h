@@ -28,6 +28,7 @@ struct loop_device {
         uint64_t size_bytes;   /* 0: up to the file's end */
         bool read_only;
         bool ending; /* the kernel detaches it after its last use (autoclear) */
+        bool lost;   /* of loop_device_look_lost(): only path, number and ending are known */
 };
 
 /*
@@ -53,6 +54,13 @@ int loop_device_look(const char *path, struct loop_device *ret_device, struct er
  * never answer. Errors: ETIMEDOUT.
  */
 int loop_device_look_soon(const char *path, struct loop_device *ret_device, struct error *error);
+
+/*
+ * loop_device_look_lost() - the same of a device whose file's filesystem has ended or was shut down: the kernel tells its
+ * tag no more, but still its file's path. failure: that of loop_device_look(). Returns 1: it is over the file of that
+ * path; 0: it is not, or its filesystem has not ended.
+ */
+int loop_device_look_lost(const char *path, const char *file, int failure, struct loop_device *ret_device);
 
 /* loop_device_look_at() - the same of an open descriptor, borrowed; path: the device's. Waits for the file's filesystem. */
 int loop_device_look_at(int fd, const char *path, struct loop_device *ret_device, struct error *error);
@@ -119,7 +127,7 @@ int loop_device_hold(const struct loop_device *device, struct error *error);
 int loop_device_keep(const struct loop_device *device, struct error *error);
 
 /*
- * loop_device_detach() - detach it, now or after its last use; only if it still has this tag and file.
+ * loop_device_detach() - detach it, now or after its last use; only if it still has this tag and file, or is lost.
  * Gives: ret_lazy, whether it is still in use. A device that is already detached is a success.
  */
 int loop_device_detach(const struct loop_device *device, bool *ret_lazy, struct error *error);

@@ -41,6 +41,8 @@ static int recorded_device(const struct volume_call *call, struct loop_device *r
         if (!call->recorded || call->record.device[0] == '\0')
                 return 0;
         r = (call->soon ? loop_device_look_soon : loop_device_look)(call->record.device, ret_device, error);
+        if (r < 0 && loop_device_look_lost(call->record.device, call->record.source, r, ret_device) > 0)
+                return 1;
         return r == -ETIMEDOUT ? r : r == 0 && is_of_volume(call, ret_device);
 }
 
@@ -332,8 +334,10 @@ static int detach_one(struct volume_call *call, const struct loop_device *device
 static int detach_all(struct volume_call *call, struct error *error)
 {
         struct search search;
-        int r;
+        int r = recorded_device(call, &search.found, error);
 
+        if (r < 0 || (r > 0 && search.found.lost && (r = detach_one(call, &search.found, error)) < 0))
+                return r;
         while ((r = find_tagged(call, &search, error)) == 1)
                 if ((r = detach_one(call, &search.found, error)) < 0)
                         return r;
