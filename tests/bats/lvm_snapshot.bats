@@ -267,6 +267,26 @@ no_secret_left() {
         run ! grep -aq secretofthepast "$BATS_TEST_TMPDIR"/disk.*
 }
 
+@test "a volume that is attached while its snapshot is copied, in its pool or to another, stays active" {
+        local other
+        secret_volume
+        kubelet_detach data
+        snapped '{"name": "data", "snapshot": "monday"}'
+        mkdir "$BATS_TEST_TMPDIR/images"
+        printf '{"type": "loop", "path": "%s"}\n' "$BATS_TEST_TMPDIR/images" >"$FLEXGRAFT_POOLS/images.json"
+        for other in '' ', "pool": "images"'; do
+                stopped_at pwrite64 --where 3=1048576 "$FLEXGRAFT_BIN/volume-create" "{\"name\": \"copy\", \"from\": \"monday\"$other}"
+                kubelet_attach data
+                resumed
+                dd if="${DEVICES[data]}" of=/dev/null bs=4k count=1 status=none
+                kubelet_detach data
+                removed '{"name": "copy"}'
+        done
+        # nobody had it: it is as it was
+        created '{"name": "copy", "from": "monday"}'
+        [[ ! -e /dev/$GROUP/data ]]
+}
+
 @test "what a copy got before its call was killed is overwritten by volume-reconcile" {
         secret_volume
         kubelet_detach data

@@ -78,6 +78,7 @@ struct pool_content {
         bool blank;                   /* what is not written is zeroes */
         bool filled;                  /* it is being written */
         char awake[PROVISION_ID_MAX]; /* what is active for that alone; "" nothing */
+        bool shared;                  /* which others may have attached since, as the call has no lock of it */
 };
 
 typedef int pool_item_function(const struct pool_item *item, void *argument, struct error *error);
@@ -187,7 +188,7 @@ struct pool_kind {
          */
         int (*open_content)(const struct config *config, const struct pool *pool, const char *id, bool write,
                             struct pool_content *ret_content, struct error *error);
-        void (*close_content)(const struct pool *pool, struct pool_content *content);
+        void (*close_content)(const struct config *config, const struct pool *pool, struct pool_content *content);
         /* it is on the disk; NULL: it is after copy() */
         int (*sync)(const struct config *config, const struct pool *pool, const char *id, struct error *error);
         /* put back the content of another, which stays; it keeps its size or has that of the other. With the pool's

@@ -25,7 +25,7 @@ int pool_loop_copy(const struct config *config, const struct pool *pool, const c
                    struct error *error);
 int pool_loop_open_content(const struct config *config, const struct pool *pool, const char *id, bool write,
                            struct pool_content *ret_content, struct error *error);
-void pool_loop_close_content(const struct pool *pool, struct pool_content *content);
+void pool_loop_close_content(const struct config *config, const struct pool *pool, struct pool_content *content);
 int pool_loop_sync(const struct config *config, const struct pool *pool, const char *id, struct error *error);
 int pool_loop_restore(const struct config *config, const struct pool *pool, const char *id, const char *from,
                       bool shares, bool *ret_torn, struct error *error);

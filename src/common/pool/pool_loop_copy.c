@@ -141,8 +141,9 @@ int pool_loop_open_content(const struct config *config, const struct pool *pool,
         return 0;
 }
 
-void pool_loop_close_content(const struct pool *pool, struct pool_content *content)
+void pool_loop_close_content(const struct config *config, const struct pool *pool, struct pool_content *content)
 {
+        (void)config;
         (void)pool;
         if (content->filled)
                 end_fill(content->fd);

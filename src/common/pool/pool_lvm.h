@@ -55,7 +55,7 @@ int pool_lvm_copy(const struct config *config, const struct pool *pool, const ch
                   struct error *error);
 int pool_lvm_open_content(const struct config *config, const struct pool *pool, const char *id, bool write,
                           struct pool_content *ret_content, struct error *error);
-void pool_lvm_close_content(const struct pool *pool, struct pool_content *content);
+void pool_lvm_close_content(const struct config *config, const struct pool *pool, struct pool_content *content);
 int pool_lvm_restore(const struct config *config, const struct pool *pool, const char *id, const char *from,
                      bool shares, bool *ret_torn, struct error *error);
 

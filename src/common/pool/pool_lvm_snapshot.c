@@ -18,6 +18,9 @@
 #include "block/device_copy.h"
 #include "block/lvm.h"
 #include "pool/pool_lvm.h"
+#include "pool/record.h"
+#include "state/uses.h"
+#include "state/volume_record.h"
 
 #define EXCEPTION_BYTES 16U /* of a chunk that has changed: struct disk_exception of dm-snap-persistent.c */
 
@@ -195,11 +198,47 @@ static int copy_active(struct pair *pair, bool only_changes, bool *ret_begun, st
         return block_device_copy(&from, &to, only_changes, ret_begun, error);
 }
 
+struct owners {
+        struct state state; /* with their locks */
+        bool idle;          /* no other call works on one of them */
+};
+
+static int lock_owner(const struct provision_record *record, const char *stem, void *argument, struct error *error)
+{
+        struct owners *owners = argument;
+
+        (void)stem;
+        (void)error;
+        owners->idle = record != NULL && state_try_lock(&owners->state, volume_record_key(record->name));
+        return !owners->idle;
+}
+
+/*
+ * Deactivate the volume of a snapshot, which this call has no lock of: another may have attached it since, or be about to.
+ * Then it stays, and so it does where that cannot be found out: what is left active is used next time.
+ */
+static void deactivate_shared(const struct config *config, const struct pool *pool, const char *id)
+{
+        struct owners owners = { .state = STATE_NONE, .idle = true };
+        char keys[USE_KEYS_SIZE] = "";
+        struct block_device device;
+        struct error ignored;
+
+        if (lvm_find_device(pool->volume_group, id, &device, &ignored) < 0 ||
+            provision_record_open(config->state_dir, /* create= */ false, &owners.state, &ignored) < 0)
+                return;
+        use_keys_add_device(keys, device.number);
+        if (record_find_each(&owners.state, id, lock_owner, &owners, &ignored) >= 0 && owners.idle &&
+            uses_check_none(config->state_dir, keys, /* except= */ NULL, "look for users", id, &ignored) == 0)
+                (void)lvm_deactivate(pool->volume_group, id, &ignored);
+        state_release(&owners.state);
+}
+
 /*
  * What is not active is activated meanwhile. Nobody uses either, so that what a killed call left active ends here; only
  * the volume of a snapshot may be in use.
  */
-static int copy(struct pair *pair, bool only_changes, bool *ret_begun, struct error *error)
+static int copy(const struct config *config, struct pair *pair, bool only_changes, bool *ret_begun, struct error *error)
 {
         const char *group = pair->pool->volume_group;
         const bool is_base = strcmp(pair->to.name, pair->base.name) == 0;
@@ -213,7 +252,9 @@ static int copy(struct pair *pair, bool only_changes, bool *ret_begun, struct er
                 r = copy_active(pair, only_changes, ret_begun, error);
         if (!is_base)
                 (void)lvm_deactivate(group, pair->to.name, &ignored);
-        if (!stays)
+        if (pair->from.is_snapshot && !is_base && !stays)
+                deactivate_shared(config, pair->pool, pair->base.name);
+        else if (!stays)
                 (void)lvm_deactivate(group, pair->base.name, &ignored);
         return r;
 }
@@ -225,17 +266,18 @@ int pool_lvm_copy(const struct config *config, const struct pool *pool, const ch
         int r = find_pair(id, to, &pair, error);
         bool ignored = false;
 
-        (void)config;
         (void)shares;
-        return r < 0 ? r : copy(&pair, /* only_changes= */ false, &ignored, error);
+        return r < 0 ? r : copy(config, &pair, /* only_changes= */ false, &ignored, error);
 }
 
-void pool_lvm_close_content(const struct pool *pool, struct pool_content *content)
+void pool_lvm_close_content(const struct config *config, const struct pool *pool, struct pool_content *content)
 {
         struct error ignored; /* what stays active is used next time */
 
         fd_close(&content->fd);
-        if (content->awake[0] != '\0')
+        if (content->shared)
+                deactivate_shared(config, pool, content->awake);
+        else if (content->awake[0] != '\0')
                 (void)lvm_deactivate(pool->volume_group, content->awake, &ignored);
 }
 
@@ -257,7 +299,6 @@ int pool_lvm_open_content(const struct config *config, const struct pool *pool, 
         struct pair pair = { .pool = pool };
         int r;
 
-        (void)config;
         *ret_content = (struct pool_content){ .fd = -EBADF };
         if ((r = find(pool, id, &pair.from, error)) < 0 ||
             (r = find(pool, pair.from.is_snapshot ? pair.from.origin : id, &pair.base, error)) < 0)
@@ -266,8 +307,9 @@ int pool_lvm_open_content(const struct config *config, const struct pool *pool, 
                 return r;
         if (!pair.base.active || !pair.from.is_snapshot)
                 (void)text_copy(ret_content->awake, sizeof ret_content->awake, pair.base.name); /* shorter */
+        ret_content->shared = !pair.base.active && pair.from.is_snapshot;
         if ((r = open_awake(&pair, write, ret_content, error)) < 0)
-                pool_lvm_close_content(pool, ret_content);
+                pool_lvm_close_content(config, pool, ret_content);
         return r;
 }
 
@@ -337,7 +379,7 @@ int pool_lvm_restore(const struct config *config, const struct pool *pool, const
                 return swap_thin(config, pool, id, &pair.from, ret_torn, error);
         if (r < 0 || (r = find_pair(from, id, &pair, error)) < 0)
                 return r;
-        return copy(&pair, /* only_changes= */ true, ret_torn, error);
+        return copy(config, &pair, /* only_changes= */ true, ret_torn, error);
 }
 
 struct snapshots {

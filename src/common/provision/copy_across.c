@@ -41,7 +41,7 @@ static int fill(const struct provision_call *call, const struct pool_content *fr
                                  (unsigned long long)to.size_bytes);
         else if ((r = note_namespace(from->fd, record, error)) == 0)
                 r = block_content_copy(from->fd, from->size_bytes, to.fd, to.blank, record->copy_of, error);
-        call->kind->close_content(&call->pool, &to);
+        call->kind->close_content(&call->config, &call->pool, &to);
         return r;
 }
 
@@ -54,6 +54,6 @@ int copy_across(const struct provision_call *call, const struct pool *pool, cons
         if (r < 0)
                 return r;
         r = fill(call, &from, record, error);
-        pool->kind->close_content(pool, &from);
+        pool->kind->close_content(&call->config, pool, &from);
         return r;
 }
