@@ -73,6 +73,18 @@ static void share_adopted(struct call *call, const struct outcome *outcome)
                 delete_named(call);
 }
 
+/*
+ * Whether the only volume of a reply has the directory of an id, in a pool whose file says another server or share by
+ * now: either is the one that is meant.
+ */
+static bool is_moved(const struct outcome *outcome, const struct csi_share *share)
+{
+        const json_t *volume = json_array_get(json_object_get(outcome->reply, "volumes"), 0);
+
+        return json_object_get(json_object_get(volume, "parameters"), "server") == NULL &&
+               controller_is_shared(volume) && strcmp(json_member_text(volume, "id"), share->directory) == 0;
+}
+
 /* A volume on a share that another node made, or csi-driver-nfs: it becomes this node's, to be deleted. */
 static void share_listed(struct call *call, const struct outcome *outcome)
 {
@@ -86,6 +98,13 @@ static void share_listed(struct call *call, const struct outcome *outcome)
         (void)csi_share_read(id_to_delete(call), &share); /* it is one */
         if (controller_find(outcome, id_to_delete(call), /* snapshot= */ false) != NULL) {
                 delete_named(call);
+                return;
+        }
+        if (is_moved(outcome, &share)) {
+                call_fail(call, GRPC_FAILED_PRECONDITION,
+                          "the pool of volume \"%.128s\" is on another server or share than its id says; delete it by "
+                          "hand, with volume-delete",
+                          id_to_delete(call));
                 return;
         }
         if (json_array_size(json_object_get(outcome->reply, "volumes")) > 0 || strcmp(share.on_delete, "retain") == 0) {

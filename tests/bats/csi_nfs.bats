@@ -128,6 +128,14 @@ END_OF_IDS
         answers NOT_FOUND
 }
 
+@test "a volume of a pool that is on another server by now is not said to be deleted" {
+        make_program volume-list '{"status": "Success", "volumes": [{"name": "data", "id": "data", "type": "nfs",
+                "path": "new.example.org:/export/data", "parameters": {}}]}'
+        with_id DeleteVolume 'nas.example.org#export#data#data#'
+        answers FAILED_PRECONDITION "another server"
+        is "$(programs_begun)" volume-list
+}
+
 @test "reclaimPolicy of a volume on a server cannot be changed: other nodes delete it as its id says" {
         make_program volume-create '{"status": "Success"}'
         with_id ControllerModifyVolume 'nas.example.org#export#pvc-1##' '"mutable_parameters": {"reclaimPolicy": "retain"}'

@@ -87,6 +87,20 @@ lives_without_record() {
         assert_nothing_left
 }
 
+@test "an image of the name of one whose FUSE program has ended, with a loop device over it, is attached, though others have it open" {
+        local name=ended-$RUN_ID
+        kubelet_attach "$name" type=loop size=8Mi
+        kubelet_detach "$name"
+        make_fuse_loop "$name.img"
+        end_process "$BACKGROUND_PID"
+        exec 7<"$(image_of "$name")"
+        kubelet_attach "$name" type=loop size=8Mi
+        exec 7<&-
+        kubelet_detach "$name"
+        end_fuse_loop
+        assert_nothing_left
+}
+
 # serve_pool: the pool "fuse", in a directory that bindfs serves; its program: $BACKGROUND_PID.
 serve_pool() {
         mkdir -p "$BATS_TEST_TMPDIR/behind" "$BATS_TEST_TMPDIR/fuse"

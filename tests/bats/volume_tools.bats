@@ -232,6 +232,51 @@ teardown() {
         is "$(ls "$POOL_DIR")" ''
 }
 
+@test "a volume whose pool's file names another pool's directory by now is neither deleted nor made again" {
+        local made
+        make_pool fast
+        created '{"name": "data", "size": "1m", "pool": "fast"}'
+        made=$POOL_DIR
+        make_pool slow
+        created '{"name": "other", "size": "1m", "pool": "slow"}'
+        jq -c '.name = "fast"' "$FLEXGRAFT_POOLS/slow.json" >"$FLEXGRAFT_POOLS/fast.json"
+        helper volume-delete '{"name": "data"}'
+        assert_failure ENODEV
+        helper volume-create '{"name": "data", "size": "1m", "pool": "fast"}'
+        assert_failure ENODEV
+        is "$(provisioned | xargs) $(cd "$made" && ls) $(cd "$POOL_DIR" && ls)" "data.json other.json data.img other.img"
+}
+
+@test "a volume that is not where its pool was moved to is not forgotten, until it is given up" {
+        local made
+        make_pool fast
+        created '{"name": "data", "size": "1m", "pool": "fast"}'
+        created '{"name": "moved", "size": "1m", "pool": "fast"}'
+        made=$POOL_DIR
+        make_pool slow # which only has the directory
+        mv "$made"/{.flexgraft-pool,moved.img} "$POOL_DIR"
+        jq -c '.name = "fast"' "$FLEXGRAFT_POOLS/slow.json" >"$FLEXGRAFT_POOLS/fast.json"
+        helper volume-delete '{"name": "data"}'
+        assert_failure ENODEV
+        [[ $output == *"made when it said $made"* ]]
+        helper volume-create '{"name": "data", "size": "1m", "pool": "fast"}'
+        assert_failure ENODEV
+        removed '{"name": "data", "reclaimPolicy": "retain"}'
+        removed '{"name": "moved"}'
+        is "$(provisioned)$(ls "$POOL_DIR") $(ls "$made")" " data.img"
+}
+
+@test "a volume that is attached is not forgotten when its image was removed by hand" {
+        created '{"name": "data", "size": "8m"}'
+        kubelet_attach data type=loop
+        rm "$POOL/data.img"
+        remove '{"name": "data"}'
+        refused EBUSY attached
+        kubelet_detach data
+        removed '{"name": "data"}'
+        is "$(provisioned)" ''
+}
+
 # ---- delete
 
 @test "a volume that was deleted is gone, and deleting it again is no failure" {

@@ -148,7 +148,8 @@ static int pass_over(const struct list *list, const char *device, int reason, st
 
         log_say("%s, of %s, is passed over: its file's filesystem does not answer (%s)", device, path,
                 strerror(-reason));
-        if (list->sought_name != NULL && (reason == -ENOTCONN || reason == -ESTALE)) /* nothing will answer any more */
+        /* nothing will answer any more; but a server's file may be found again, and be the one that is sought */
+        if (reason == -ENOTCONN || (list->sought_name != NULL && reason == -ESTALE))
                 return 0;
         return sought == NULL || strcmp(sought, name) != 0
                        ? 0

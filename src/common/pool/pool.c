@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/sort.h"
 #include "base/text.h"
@@ -168,6 +169,37 @@ int pool_find(const struct config *config, const char *name, struct pool *ret_po
         return 0;
 }
 
+static bool is_default(const struct config *config, const struct pool *pool)
+{
+        char path[PATH_MAX];
+
+        (void)snprintf(path, sizeof path, "%s/" DEFAULT_POOLS "/" POOL_DEFAULT, config->state_dir);
+        return strcmp(pool->path, path) == 0;
+}
+
+void pool_put_place(const struct config *config, const struct pool *pool, char *ret_place)
+{
+        int (*locate)(const struct config *config, const struct pool *pool, char *ret_location, struct error *error) =
+                pool->kind->locate_disks ?: pool->kind->locate;
+        char place[sizeof pool->path + sizeof pool->nfs];
+        char location[POOL_LOCATION_SIZE];
+        struct error ignored;
+
+        if (is_default(config, pool))
+                (void)text_copy(place, sizeof place, DEFAULT_POOLS "/" POOL_DEFAULT); /* it goes with the records */
+        else if (pool->path[0] != '\0')
+                (void)text_copy(place, sizeof place, pool->path);
+        else if (pool->nfs.server[0] != '\0')
+                (void)snprintf(place, sizeof place, "nfs:%s:%s", pool->nfs.server, pool->nfs.share);
+        else if (locate(config, pool, location, &ignored) == 0)
+                (void)text_copy(place, sizeof place, location);
+        else
+                place[0] = '\0';
+        if (!text_copy(ret_place, PROVISION_PLACE_MAX, place))
+                (void)snprintf(ret_place, PROVISION_PLACE_MAX, "%.256s...%016llx", place,
+                               (unsigned long long)hash_bytes(HASH_SEED, place, strlen(place)));
+}
+
 uint64_t pool_share(const struct pool *pool, uint64_t bytes)
 {
         return bytes / 100 * pool->max_percent + bytes % 100 * pool->max_percent / 100;
@@ -296,14 +328,6 @@ static int open_kept(const struct pool *pool, bool use)
         return openat(last.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-static bool is_implied(const struct config *config, const struct pool *pool)
-{
-        char implied[PATH_MAX];
-
-        (void)snprintf(implied, sizeof implied, "%s/" DEFAULT_POOLS "/" POOL_DEFAULT, config->state_dir);
-        return strcmp(pool->path, implied) == 0;
-}
-
 static int open_directory(const struct config *config, const struct pool *pool, bool use, struct error *error)
 {
         cleanup_close int fd = -EBADF;
@@ -316,7 +340,7 @@ static int open_directory(const struct config *config, const struct pool *pool, 
         fd = open_kept(pool, use);
         if (fd >= 0)
                 return fd_take(&fd);
-        if (!pool->only_read && is_implied(config, pool) && (r = make_default(config, error)) < 0)
+        if (!pool->only_read && is_default(config, pool) && (r = make_default(config, error)) < 0)
                 return r;
         fd = open(pool->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (fd < 0 && errno == ENOENT)

@@ -55,6 +55,7 @@ static const struct record_field fields[] = {
         OPTIONAL(TEXT, "restoring", restoring, "snapshot whose content is being put back; empty: none"),
         OPTIONAL(TEXT, "driver", driver, "driver that made it from its option \"size\"; empty: volume-create did"),
         OPTIONAL(NUMBER, "born", born, "when the volume was made or adopted, in nanoseconds since 1970"),
+        OPTIONAL(TEXT, "place", place, "where its pool was, by the pool's file, when it was made; empty: not noted"),
         ROW(TEXT, "namespace", namespace,
             "Kubernetes namespace of the pods that may have it; \"-\": it is the CSI driver's", .optional = true,
             .with = "namespace"),

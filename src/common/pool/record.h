@@ -20,6 +20,7 @@
 #define PROVISION_ID_MAX 256      /* terminated */
 #define PROVISION_IDENTITY_MAX 48 /* terminated */
 #define PROVISION_TARGET_MAX 256  /* terminated */
+#define PROVISION_PLACE_MAX 320   /* terminated */
 
 enum provision_lifecycle {
         PROVISION_CREATING, /* perhaps there in part */
@@ -37,6 +38,7 @@ struct provision_record {
         char name[PROVISION_NAME_MAX];
         char pool[POOL_NAME_MAX];
         char pool_type[16];
+        char place[PROVISION_PLACE_MAX];       /* where its pool was then (pool_put_place()); "": not noted */
         char profile[PROVISION_NAME_MAX];      /* "": none */
         char target_type[8];                   /* "mount" or "block" */
         char fs_type[32];                      /* "": not given */

@@ -58,17 +58,34 @@ int provision_call_use_pool(struct provision_call *call, const char *name, struc
         return r;
 }
 
+static int fail_changed(const struct provision_record *record, const char *now, const char *then, const char *or_else,
+                        struct error *error)
+{
+        return fail_because(error, ENODEV, "find pool of volume", record->pool,
+                            "its file says %s, and \"%.200s\" was made when it said %s: have it say that again, and "
+                            "make the other pool by another name%s",
+                            now, record->name, then, or_else);
+}
+
 int provision_call_use_pool_of(struct provision_call *call, const struct provision_record *record, struct error *error)
 {
         int r = provision_call_use_pool(call, record->pool, error);
 
         if (r < 0 || strcmp(call->kind->type, record->pool_type) == 0)
                 return r;
-        return fail_because(
-                error, ENODEV, OPERATION_OPEN_POOL, record->pool,
-                "its file says type %s, and \"%.200s\" was made when it was of type %s: have it say that again, and "
-                "make the other pool by another name",
-                call->kind->type, record->name, record->pool_type);
+        return fail_changed(record, call->kind->type, record->pool_type, /* or_else= */ "", error);
+}
+
+int provision_call_check_place(const struct provision_call *call, const struct pool *pool,
+                               const struct provision_record *record, struct error *error)
+{
+        char place[PROVISION_PLACE_MAX];
+
+        pool_put_place(&call->config, pool, place);
+        if (record->place[0] == '\0' || place[0] == '\0' || strcmp(record->place, place) == 0)
+                return 0;
+        return fail_changed(record, place, record->place,
+                            "; or give the volume up: volume-delete with \"reclaimPolicy\": \"retain\"", error);
 }
 
 /* What has the volume's id may be something else, made after the volume was removed by hand. */
@@ -112,11 +129,15 @@ int provision_call_look_again(const struct provision_call *call, const struct pr
 {
         int r = call->kind->look(&call->config, &call->pool, record->id, ret_item, error);
 
-        if (r == -ENOENT || (r == 0 && !provision_call_is_volume(record, ret_item)))
-                return fail_because(error, ENOENT, OPERATION_LOOK_AGAIN, record->id,
+        if (r < 0 && r != -ENOENT)
+                return r;
+        if (r == 0 && provision_call_is_volume(record, ret_item))
+                return 0;
+        r = provision_call_check_place(call, &call->pool, record, error);
+        return r < 0 ? r
+                     : fail_because(error, ENOENT, OPERATION_LOOK_AGAIN, record->id,
                                     "the volume is not in pool \"%.128s\" any more; volume-delete removes its record",
                                     record->pool);
-        return r;
 }
 
 /* Those of the profile, and what the request says of a claim. A new object, or a reference. */
@@ -154,6 +175,7 @@ void provision_call_init_record(const struct provision_call *call, struct provis
         (void)text_copy(ret_record->name, sizeof ret_record->name, request->name);
         (void)text_copy(ret_record->pool, sizeof ret_record->pool, call->pool.name);
         (void)text_copy(ret_record->pool_type, sizeof ret_record->pool_type, call->pool.kind->type);
+        pool_put_place(&call->config, &call->pool, ret_record->place);
         (void)text_copy(ret_record->profile, sizeof ret_record->profile, request->profile ?: "");
         (void)text_copy(ret_record->target, sizeof ret_record->target, request->target ?: "");
         (void)text_copy(ret_record->namespace, sizeof ret_record->namespace, request->namespace ?: "");

@@ -44,6 +44,13 @@ int provision_call_use_pool(struct provision_call *call, const char *name, struc
  */
 int provision_call_use_pool_of(struct provision_call *call, const struct provision_record *record, struct error *error);
 
+/*
+ * provision_call_check_place() - that the pool of a volume that is not found in it is where it was when the volume was
+ * made. Errors: ENODEV its file says another place: that nothing is there says nothing of the volume.
+ */
+int provision_call_check_place(const struct provision_call *call, const struct pool *pool,
+                               const struct provision_record *record, struct error *error);
+
 /* provision_call_lock_pool() - lock the call's pool, instead of the one it had locked. */
 int provision_call_lock_pool(struct provision_call *call, struct error *error);
 void provision_call_unlock_pool(struct provision_call *call);
@@ -95,6 +102,15 @@ const char *owners_find(const struct provision_call *call, const char *pool, con
 int owners_look(struct provision_call *call, const char *pool, const char *id, char *ret_owner, struct error *error);
 int owners_check_unused(const struct provision_call *call, const struct pool *pool, const char *id,
                         struct error *error);
+/*
+ * owners_put_attached() - add to keys what is attached as the disk of a volume, and what stands on it: by the record of
+ * the driver, without which nothing is. path: of the disk; NULL: its pool has it no more. owners_check_detached() - that
+ * such a volume has no user. Errors: EBUSY.
+ */
+int owners_put_attached(const struct provision_call *call, const struct provision_record *record, const char *path,
+                        char *keys, struct error *error);
+int owners_check_detached(const struct provision_call *call, const struct provision_record *record,
+                          struct error *error);
 
 /*
  * create.c: what copy.c needs of it. create_undo() - after a failure, which is the one to report. create_forget() - after

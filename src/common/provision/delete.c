@@ -73,11 +73,28 @@ static int is_of_another(const struct provision_call *call, const struct provisi
         return r < 0 ? r : r == 0;
 }
 
-/* 1: the volume is there, perhaps in part, and not in use. 0: it is gone, and something else has its id. */
+/*
+ * A volume that its pool does not have may be forgotten: what was attached has no user either, and the pool is where it
+ * was. Who asks for "retain" gives the volume up, wherever it is.
+ */
+static int check_gone(const struct provision_call *call, const struct provision_record *record, struct error *error)
+{
+        const struct provision_request *request = call->request;
+        bool given_up = request != NULL && request->verb == PROVISION_DELETE && request->reclaim_policy != NULL &&
+                        strcmp(request->reclaim_policy, "retain") == 0;
+        int r = owners_check_detached(call, record, error);
+
+        if (r < 0 || given_up)
+                return r;
+        return provision_call_check_place(call, &call->pool, record, error);
+}
+
+/* 1: the volume is there, perhaps in part, and not in use. 0: it is gone, and something else may have its id. */
 static int find_unused(const struct provision_call *call, const struct provision_record *record, struct error *error)
 {
         struct pool_item item;
         int other = 0;
+        int gone;
         /* before the server, which may not answer, and again after it, which may take long */
         int r = call->kind->remote ? check_unpublished(call, record->name, error) : 0;
 
@@ -86,12 +103,14 @@ static int find_unused(const struct provision_call *call, const struct provision
         r = call->kind->look(&call->config, &call->pool, record->id, &item, error);
         if (r == 0 && (other = provision_call_is_volume(record, &item) ? is_of_another(call, record, error) : 1) < 0)
                 return other;
+        if (r < 0 && r != -ENOENT)
+                return r;
+        if ((other > 0 || r == -ENOENT) && (gone = check_gone(call, record, error)) < 0)
+                return gone;
         if (other > 0) {
                 log_say("%s of pool %s is kept: it is not volume %s any more", record->id, record->pool, record->name);
                 return 0;
         }
-        if (r < 0 && r != -ENOENT)
-                return r;
         if ((r = owners_check_unused(call, &call->pool, record->id, error)) < 0 ||
             (call->kind->check_removable != NULL &&
              (r = call->kind->check_removable(&call->config, &call->pool, record->id, error)) < 0) ||
@@ -297,7 +316,9 @@ static int is_there(const struct provision_call *call, const struct provision_re
         r = pool.kind->look(&call->config, &pool, record->id, &item, error);
         if (r == 0)
                 return provision_call_is_volume(record, &item);
-        return r == -ENOENT ? 0 : r;
+        if (r != -ENOENT)
+                return r;
+        return provision_call_check_place(call, &pool, record, &ignored) < 0; /* who knows */
 }
 
 int delete_record_left(struct provision_call *call, const char *name, const char *id, struct error *error)

@@ -60,23 +60,6 @@ static void put_node(const struct config *config, char *ret_node)
                 (void)text_copy(ret_node, CONFIG_NODE_NAME_MAX, names.nodename);
 }
 
-/* A disk: what is attached, and what stands on it. Without a record nothing is. */
-static int put_disk_keys(const struct provision_call *call, const struct provision_record *record, const char *path,
-                         char *keys, struct error *error)
-{
-        cleanup_volume_record struct volume_record attached = {};
-        int r = volume_record_peek(call->config.state_dir, record->name, /* driver= */ "", &attached, error);
-
-        if (r < 0)
-                return r == -ENOENT ? 0 : r;
-        if (attached.device_number == 0 || !volume_record_has(&attached, record->pool_type, path))
-                return 0;
-        if ((r = disk_uses_add_device(keys, attached.device_number, 0, error)) < 0)
-                return r;
-        use_keys_add_device(keys, attached.filesystem);
-        return 0;
-}
-
 /* Who has it on this node. NULL: that cannot be found out. */
 static json_t *uses_of(const struct provision_call *call, const struct provision_record *record, const char *path)
 {
@@ -96,7 +79,7 @@ static json_t *uses_of(const struct provision_call *call, const struct provision
                 users.pool_type = record->pool_type;
                 users.path = path;
         } else {
-                r = put_disk_keys(call, record, path, keys, &ignored);
+                r = owners_put_attached(call, record, path, keys, &ignored);
                 volume_record_add_ephemeral_dir(keys, record->name);
         }
         if (r == 0)

@@ -16,6 +16,7 @@
 #include "pool/record.h"
 #include "provision/disk_uses.h"
 #include "state/uses.h"
+#include "state/volume_record.h"
 
 static int find_location(const struct provision_call *call, const char *pool_name, char *ret_location)
 {
@@ -190,4 +191,33 @@ int owners_check_unused(const struct provision_call *call, const struct pool *po
                                  error)) < 0)
                 return r;
         return pool->kind->check_unused != NULL ? pool->kind->check_unused(&call->config, pool, id, error) : 0;
+}
+
+int owners_put_attached(const struct provision_call *call, const struct provision_record *record, const char *path,
+                        char *keys, struct error *error)
+{
+        cleanup_volume_record struct volume_record attached = {};
+        int r = volume_record_peek(call->config.state_dir, record->name, /* driver= */ "", &attached, error);
+
+        if (r < 0)
+                return r == -ENOENT ? 0 : r;
+        if (attached.device_number == 0 || !volume_record_has(&attached, record->pool_type, path))
+                return 0;
+        if ((r = disk_uses_add_device(keys, attached.device_number, 0, error)) < 0)
+                return r;
+        use_keys_add_device(keys, attached.filesystem);
+        return 0;
+}
+
+int owners_check_detached(const struct provision_call *call, const struct provision_record *record, struct error *error)
+{
+        char keys[USE_KEYS_SIZE] = "";
+        int r = owners_put_attached(call, record, /* path= */ NULL, keys, error);
+
+        if (r < 0)
+                return r;
+        volume_record_add_ephemeral_dir(keys, record->name);
+        if ((r = uses_release_ended(call->config.state_dir, keys, /* locked_id= */ NULL, error)) < 0)
+                return r;
+        return uses_check_none(call->config.state_dir, keys, /* except= */ NULL, "look for users", record->name, error);
 }
