@@ -46,7 +46,9 @@ static void deleted(struct call *call, const struct outcome *outcome)
 {
         Csi__V1__DeleteVolumeResponse response = CSI__V1__DELETE_VOLUME_RESPONSE__INIT;
 
-        if (!controller_failed(call, outcome))
+        if (outcome->status > 0 && outcome->error == ENODEV) /* its pool is missing, not the volume */
+                call_fail(call, GRPC_FAILED_PRECONDITION, "%s", outcome->message);
+        else if (!controller_failed(call, outcome))
                 call_answer(call, &response.base);
 }
 
@@ -102,8 +104,9 @@ static void share_listed(struct call *call, const struct outcome *outcome)
         }
         if (is_moved(outcome, &share)) {
                 call_fail(call, GRPC_FAILED_PRECONDITION,
-                          "the pool of volume \"%.128s\" is on another server or share than its id says; delete it by "
-                          "hand, with volume-delete",
+                          "the pool of volume \"%.128s\" is on another server or share than its id says; have the pool's "
+                          "file say that again, or volume-delete give it up (\"reclaimPolicy\": \"retain\"): then it "
+                          "is deleted by its id",
                           id_to_delete(call));
                 return;
         }

@@ -252,7 +252,7 @@ END_OF_VOLUMES
         make_program volume-list '{"status": "Success", "volumes": [{"name": "data", "id": "team/data", "type": "nfs", "parameters": {}}]}'
         make_program volume-delete '{"status": "Failure", "message": "there is no pool", "error": {"errno": "ENODEV"}}' 1
         with_id DeleteVolume 'nas.example.org#export#team/data#data#'
-        answers NOT_FOUND "no pool"
+        answers FAILED_PRECONDITION "no pool"
         is "$(programs_begun)" 'volume-list volume-delete'
 }
 

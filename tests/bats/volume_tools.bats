@@ -266,6 +266,23 @@ teardown() {
         is "$(provisioned)$(ls "$POOL_DIR") $(ls "$made")" " data.img"
 }
 
+@test "where a pool was moved to is noted when a volume is found there, also of a record that has no place" {
+        local was
+        make_pool fast
+        created '{"name": "data", "size": "1m", "pool": "fast"}'
+        was=$POOL_DIR
+        jq -c 'del(.place)' "$STATE_DIR/provisioned/data.json" >"$BATS_TEST_TMPDIR/record"
+        cp "$BATS_TEST_TMPDIR/record" "$STATE_DIR/provisioned/data.json"
+        created '{"name": "data", "size": "1m", "pool": "fast"}'
+        is "$(jq -r .place "$STATE_DIR/provisioned/data.json")" "$was"
+        mv "$was" "$was.moved"
+        sed -i "s:$was:$was.moved:" "$FLEXGRAFT_POOLS/fast.json"
+        created '{"name": "data", "size": "1m", "pool": "fast"}'
+        is "$(jq -r .place "$STATE_DIR/provisioned/data.json")" "$was.moved"
+        rm "$was.moved/data.img"
+        removed '{"name": "data"}'
+}
+
 @test "a volume that is attached is not forgotten when its image was removed by hand" {
         created '{"name": "data", "size": "8m"}'
         kubelet_attach data type=loop

@@ -183,21 +183,21 @@ void pool_put_place(const struct config *config, const struct pool *pool, char *
                 pool->kind->locate_disks ?: pool->kind->locate;
         char place[sizeof pool->path + sizeof pool->nfs];
         char location[POOL_LOCATION_SIZE];
+        char share[PATH_MAX];
         struct error ignored;
 
         if (is_default(config, pool))
                 (void)text_copy(place, sizeof place, DEFAULT_POOLS "/" POOL_DEFAULT); /* it goes with the records */
         else if (pool->path[0] != '\0')
                 (void)text_copy(place, sizeof place, pool->path);
-        else if (pool->nfs.server[0] != '\0')
-                (void)snprintf(place, sizeof place, "nfs:%s:%s", pool->nfs.server, pool->nfs.share);
+        else if (pool->nfs.server[0] != '\0' && text_path_normal(pool->nfs.share, share) == 0)
+                (void)snprintf(place, sizeof place, "nfs:%s:%s", pool->nfs.server, share);
         else if (locate(config, pool, location, &ignored) == 0)
                 (void)text_copy(place, sizeof place, location);
         else
                 place[0] = '\0';
         if (!text_copy(ret_place, PROVISION_PLACE_MAX, place))
-                (void)snprintf(ret_place, PROVISION_PLACE_MAX, "%.256s...%016llx", place,
-                               (unsigned long long)hash_bytes(HASH_SEED, place, strlen(place)));
+                (void)snprintf(ret_place, PROVISION_PLACE_MAX, "hash:%016llx", (unsigned long long)hash_bytes(HASH_SEED, place, strlen(place)));
 }
 
 uint64_t pool_share(const struct pool *pool, uint64_t bytes)

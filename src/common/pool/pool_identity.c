@@ -240,9 +240,7 @@ int pool_identity_check(const struct config *config, const struct pool *pool, in
                 return fail_because(error, ENODEV, OPERATION_OPEN_POOL, pool->path,
                                     "the pool \"%s\" is missing: %s is another pool, by its " POOL_IDENTITY_LINK,
                                     pool->name, pool->path);
-        /* it was never used where its file says it is now, though others may have been */
-        if (known[0] == '\0' && (there == 0 || own[0] != '\0') &&
-            (r = check_first_use(config, pool, pool_fd, error)) < 0)
+        if (there == 0 && (r = check_first_use(config, pool, pool_fd, error)) < 0)
                 return r;
         if (use)
                 take(config, pool, pool_fd);

@@ -200,7 +200,7 @@ static int copy_active(struct pair *pair, bool only_changes, bool *ret_begun, st
 
 struct owners {
         struct state state; /* with their locks */
-        bool idle;          /* no other call works on one of them */
+        bool idle;          /* no other call works on one of them, by its name */
 };
 
 static int lock_owner(const struct provision_record *record, const char *stem, void *argument, struct error *error)

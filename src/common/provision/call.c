@@ -58,6 +58,18 @@ int provision_call_use_pool(struct provision_call *call, const char *name, struc
         return r;
 }
 
+/* What was made before places were noted, or was moved with its pool since. A failure leaves it as it was. */
+static void note_place(const struct provision_call *call, struct provision_record *record)
+{
+        char was[PROVISION_PLACE_MAX];
+        struct error ignored;
+
+        (void)text_copy(was, sizeof was, record->place);
+        pool_put_place(&call->config, &call->pool, record->place);
+        if (record->lifecycle == PROVISION_CREATED && strcmp(was, record->place) != 0)
+                (void)provision_record_write(&call->state, record, FILE_DURABLE, &ignored);
+}
+
 static int fail_changed(const struct provision_record *record, const char *now, const char *then, const char *or_else,
                         struct error *error)
 {
@@ -124,15 +136,17 @@ int provision_call_check_target(const struct provision_call *call, const struct 
         return 0;
 }
 
-int provision_call_look_again(const struct provision_call *call, const struct provision_record *record,
+int provision_call_look_again(const struct provision_call *call, struct provision_record *record,
                               struct pool_item *ret_item, struct error *error)
 {
         int r = call->kind->look(&call->config, &call->pool, record->id, ret_item, error);
 
         if (r < 0 && r != -ENOENT)
                 return r;
-        if (r == 0 && provision_call_is_volume(record, ret_item))
+        if (r == 0 && provision_call_is_volume(record, ret_item)) {
+                note_place(call, record);
                 return 0;
+        }
         r = provision_call_check_place(call, &call->pool, record, error);
         return r < 0 ? r
                      : fail_because(error, ENOENT, OPERATION_LOOK_AGAIN, record->id,

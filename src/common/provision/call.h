@@ -24,6 +24,7 @@ struct provision_call {
         struct state state;
         struct profiles profiles;
         const json_t *profile; /* the request's; NULL: none; borrowed from profiles */
+        bool within;           /* another call, which has locks of the volume, and has asked who uses it */
         struct pool pool;
         const struct pool_kind *kind; /* the pool's */
         uint64_t pool_key;            /* its lock, once it is */
@@ -61,8 +62,11 @@ void provision_call_init_record(const struct provision_call *call, struct provis
 /* provision_call_is_volume() - whether what has the volume's id is the volume. */
 bool provision_call_is_volume(const struct provision_record *record, const struct pool_item *item);
 
-/* provision_call_look_again() - find a volume in the call's pool. Errors: ENOENT it is not there any more. */
-int provision_call_look_again(const struct provision_call *call, const struct provision_record *record,
+/*
+ * provision_call_look_again() - find a volume in the call's pool, and note in its record where that is. With the lock of
+ * its name. Errors: ENOENT it is not there any more; ENODEV, as provision_call_check_place().
+ */
+int provision_call_look_again(const struct provision_call *call, struct provision_record *record,
                               struct pool_item *ret_item, struct error *error);
 
 /* provision_call_is_fit() - whether volumes of such a pool can be what the profile and the request want. */

@@ -30,7 +30,7 @@ static json_t *created_object(const struct provision_call *call, const struct pr
         return provision_object_done(PROVISION_CREATE, &done);
 }
 
-static int answer_created(struct provision_call *call, const struct provision_record *record, bool existed,
+static int answer_created(struct provision_call *call, struct provision_record *record, bool existed,
                           struct error *error)
 {
         struct pool_item item;

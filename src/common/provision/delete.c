@@ -23,13 +23,6 @@
 #define BUSY_TRIES 20 /* a tenth of a second each */
 #define BUSY_WAIT_MS 100
 
-static bool is_of_this_boot(const struct volume_record *volume)
-{
-        char boot_id[PROC_BOOT_ID_SIZE];
-
-        return proc_boot_id(boot_id) == 0 && strcmp(volume->boot_id, boot_id) == 0;
-}
-
 /*
  * The index has the pods and the containers of this node that have a directory on a share, by the volume's name; what
  * earlier versions mounted, the volume's own record has alone. Those of other nodes cannot be asked.
@@ -51,7 +44,7 @@ static int check_unpublished(const struct provision_call *call, const char *name
                 struct mount_seen seen;
 
                 if ((mount_see(AT_FDCWD, place->dir, &seen) == 0 && mount_seen_is(&seen, &place->identity)) ||
-                    (is_of_this_boot(&volume) && on_node_has(&place->identity, place->dir) != 0))
+                    (volume_record_is_of_this_boot(&volume) && on_node_has(&place->identity, place->dir) != 0))
                         return fail_because(error, EBUSY, "look for users", name, "it is mounted on %.1000s",
                                             place->dir);
         }
@@ -73,20 +66,26 @@ static int is_of_another(const struct provision_call *call, const struct provisi
         return r < 0 ? r : r == 0;
 }
 
+/* Who asks volume-delete for "retain" gives a volume up, wherever it is. */
+static bool is_given_up(const struct provision_call *call)
+{
+        const struct provision_request *request = call->request;
+
+        return request != NULL && request->verb == PROVISION_DELETE && request->reclaim_policy != NULL &&
+               strcmp(request->reclaim_policy, "retain") == 0;
+}
+
 /*
  * A volume that its pool does not have may be forgotten: what was attached has no user either, and the pool is where it
- * was. Who asks for "retain" gives the volume up, wherever it is.
+ * was, or the volume is given up. 1: it is not where the pool was, and given up; 0.
  */
 static int check_gone(const struct provision_call *call, const struct provision_record *record, struct error *error)
 {
-        const struct provision_request *request = call->request;
-        bool given_up = request != NULL && request->verb == PROVISION_DELETE && request->reclaim_policy != NULL &&
-                        strcmp(request->reclaim_policy, "retain") == 0;
-        int r = owners_check_detached(call, record, error);
+        int r = call->within ? 0 : owners_check_detached(call, record, error);
 
-        if (r < 0 || given_up)
-                return r;
-        return provision_call_check_place(call, &call->pool, record, error);
+        if (r == 0)
+                r = provision_call_check_place(call, &call->pool, record, error);
+        return r == -ENODEV && is_given_up(call) ? 1 : r;
 }
 
 /* 1: the volume is there, perhaps in part, and not in use. 0: it is gone, and something else may have its id. */
@@ -94,7 +93,7 @@ static int find_unused(const struct provision_call *call, const struct provision
 {
         struct pool_item item;
         int other = 0;
-        int gone;
+        int gone = 0;
         /* before the server, which may not answer, and again after it, which may take long */
         int r = call->kind->remote ? check_unpublished(call, record->name, error) : 0;
 
@@ -109,6 +108,11 @@ static int find_unused(const struct provision_call *call, const struct provision
                 return gone;
         if (other > 0) {
                 log_say("%s of pool %s is kept: it is not volume %s any more", record->id, record->pool, record->name);
+                return 0;
+        }
+        if (gone > 0) {
+                log_say("volume %s is given up, and kept where pool %s was: %s", record->name, record->pool,
+                        record->place);
                 return 0;
         }
         if ((r = owners_check_unused(call, &call->pool, record->id, error)) < 0 ||
@@ -314,11 +318,9 @@ static int is_there(const struct provision_call *call, const struct provision_re
         if (pool_find(&call->config, record->pool, &pool, &ignored) < 0 || pool.kind == NULL)
                 return 1; /* who knows */
         r = pool.kind->look(&call->config, &pool, record->id, &item, error);
-        if (r == 0)
-                return provision_call_is_volume(record, &item);
-        if (r != -ENOENT)
-                return r;
-        return provision_call_check_place(call, &pool, record, &ignored) < 0; /* who knows */
+        if (r == 0 && provision_call_is_volume(record, &item))
+                return 1;
+        return r < 0 && r != -ENOENT ? r : provision_call_check_place(call, &pool, record, error);
 }
 
 int delete_record_left(struct provision_call *call, const char *name, const char *id, struct error *error)

@@ -201,7 +201,8 @@ int owners_put_attached(const struct provision_call *call, const struct provisio
 
         if (r < 0)
                 return r == -ENOENT ? 0 : r;
-        if (attached.device_number == 0 || !volume_record_has(&attached, record->pool_type, path))
+        if (attached.device_number == 0 || !volume_record_has(&attached, record->pool_type, path) ||
+            !volume_record_is_of_this_boot(&attached))
                 return 0;
         if ((r = disk_uses_add_device(keys, attached.device_number, 0, error)) < 0)
                 return r;
@@ -214,9 +215,8 @@ int owners_check_detached(const struct provision_call *call, const struct provis
         char keys[USE_KEYS_SIZE] = "";
         int r = owners_put_attached(call, record, /* path= */ NULL, keys, error);
 
-        if (r < 0)
+        if (r < 0 || keys[0] == '\0')
                 return r;
-        volume_record_add_ephemeral_dir(keys, record->name);
         if ((r = uses_release_ended(call->config.state_dir, keys, /* locked_id= */ NULL, error)) < 0)
                 return r;
         return uses_check_none(call->config.state_dir, keys, /* except= */ NULL, "look for users", record->name, error);

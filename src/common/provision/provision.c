@@ -79,7 +79,7 @@ static int run_here(const struct config *config, const struct provision_request 
         static struct provision_call call;
         int r;
 
-        call = (struct provision_call){ .request = request, .config = *config, .state = STATE_NONE };
+        call = (struct provision_call){ .request = request, .config = *config, .state = STATE_NONE, .within = true };
         r = run(&call, error);
         if (ret_problem != NULL)
                 (void)text_copy(ret_problem, PROFILES_PROBLEM_SIZE,

@@ -250,6 +250,13 @@ int volume_record_peek(const char *state_dir, const char *name, const char *driv
         return r < 0 ? r : find_record(&state, load_file, name, driver, ret_record, error);
 }
 
+bool volume_record_is_of_this_boot(const struct volume_record *record)
+{
+        char boot_id[PROC_BOOT_ID_SIZE];
+
+        return proc_boot_id(boot_id) == 0 && strcmp(record->boot_id, boot_id) == 0;
+}
+
 bool volume_record_has(const struct volume_record *record, const char *pool_type, const char *path)
 {
         struct stat attached;

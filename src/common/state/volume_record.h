@@ -97,6 +97,9 @@ int volume_record_read(const struct state *state, const char *name, const char *
 int volume_record_peek(const char *state_dir, const char *name, const char *driver, struct volume_record *ret_record,
                        struct error *error);
 
+/* volume_record_is_of_this_boot() - whether the devices that it names can be there still. */
+bool volume_record_is_of_this_boot(const struct volume_record *record);
+
 /*
  * volume_record_has() - whether what it has attached or mounted is the disk of a pool of this type at this path, which is
  * NULL or "" where the pool has it no more: a FlexVolume volume of the same name may be something else. What was mounted
