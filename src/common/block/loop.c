@@ -122,7 +122,7 @@ int loop_device_look(const char *path, struct loop_device *ret_device, struct er
 }
 
 /* What a FUSE program that is gone leaves; an NFS server without the file; and a filesystem that was shut down. */
-static bool is_end(int r)
+bool loop_device_is_end(int r)
 {
         return r == -ENOTCONN || r == -ESTALE || r == -EIO;
 }
@@ -147,7 +147,7 @@ int loop_device_look_lost(const char *path, const char *file, int failure, struc
         char text[16] = "";
         struct stat st;
 
-        if (!is_end(failure) || stat(path, &st) < 0 || !S_ISBLK(st.st_mode) ||
+        if (!loop_device_is_end(failure) || stat(path, &st) < 0 || !S_ISBLK(st.st_mode) ||
             !loop_backing_path(path + strlen("/dev/"), backing) || !is_path_of(backing, file))
                 return 0;
         *ret_device = (struct loop_device){ .number = st.st_rdev, .lost = true };
@@ -311,9 +311,12 @@ int loop_device_detach(const struct loop_device *device, bool *ret_lazy, struct 
         if (fd < 0)
                 return fd == -ENOENT || fd == -ENXIO ? 0 : fd;
         r = loop_device_look_at(fd, device->path, &now, error);
+        if (r == 0 && device->lost)
+                return fail_because(error, EAGAIN, "detach loop device", device->path,
+                                    "the filesystem of its image, which had ended, answers again; repeat this call");
         if (r == -ENXIO || (r == 0 && !is_same(&now, device)))
                 return 0;
-        if (r < 0 && !(device->lost && is_end(r)))
+        if (r < 0 && !(device->lost && loop_device_is_end(r)))
                 return r;
         if (ioctl(fd, LOOP_CLR_FD, 0) < 0 && errno != ENXIO)
                 return fail(error, errno, "detach loop device", device->path);

@@ -55,6 +55,9 @@ int loop_device_look(const char *path, struct loop_device *ret_device, struct er
  */
 int loop_device_look_soon(const char *path, struct loop_device *ret_device, struct error *error);
 
+/* loop_device_is_end() - whether a failure of loop_device_look() means that the file's filesystem has ended. */
+bool loop_device_is_end(int r);
+
 /*
  * loop_device_look_lost() - the same of a device whose file's filesystem has ended or was shut down: the kernel tells its
  * tag no more, but still its file's path. failure: that of loop_device_look(). Returns 1: it is over the file of that
@@ -128,6 +131,7 @@ int loop_device_keep(const struct loop_device *device, struct error *error);
 
 /*
  * loop_device_detach() - detach it, now or after its last use; only if it still has this tag and file, or is lost.
+ * Errors: EAGAIN it was lost, and answers again.
  * Gives: ret_lazy, whether it is still in use. A device that is already detached is a success.
  */
 int loop_device_detach(const struct loop_device *device, bool *ret_lazy, struct error *error);

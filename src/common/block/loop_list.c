@@ -149,7 +149,7 @@ static int pass_over(const struct list *list, const char *device, int reason, st
         log_say("%s, of %s, is passed over: its file's filesystem does not answer (%s)", device, path,
                 strerror(-reason));
         /* nothing will answer any more; but a server's file may be found again, and be the one that is sought */
-        if (reason == -ENOTCONN || (list->sought_name != NULL && reason == -ESTALE))
+        if (reason == -ENOTCONN || (list->sought_name != NULL && loop_device_is_end(reason)))
                 return 0;
         return sought == NULL || strcmp(sought, name) != 0
                        ? 0
