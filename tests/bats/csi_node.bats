@@ -74,6 +74,16 @@ teardown() {
         all_gone
 }
 
+@test "a volume for virtual machines that is for one pod is not published to a second" {
+        CAPABILITY=$SINGLE
+        SIZE=$((64 << 20)) new_volume '"parameters": {"kataContainers": "true"}'
+        up
+        publish pod-2
+        answers FAILED_PRECONDITION "one pod"
+        down
+        all_gone
+}
+
 # ---- what is missing (csi_sanity.bats has the rest), or no path
 
 @test "a capability without an access mode, or without a type, is INVALID_ARGUMENT, and nothing is staged or published" {
@@ -508,11 +518,14 @@ ioctls() {
         assert_no_guards "$own"
 }
 
-@test "a snapshot has what a pod has written to a block volume, though it has not flushed it" {
+@test "where all would be copied, a block volume that a pod may write has no snapshot before the pod is done" {
         CAPABILITY=$BLOCK_WRITER
         new_volume
         up
         printf 'unflushed ' | dd of="$(target)" conv=notrunc status=none
+        csi CreateSnapshot '{"name": "monday", "source_volume_id": "data"}'
+        answers FAILED_PRECONDITION "in use"
+        unpublish
         csi CreateSnapshot '{"name": "monday", "source_volume_id": "data"}'
         answers OK
         is "$(head -c 9 "$STATE_DIR/pools/default/monday.img")" unflushed

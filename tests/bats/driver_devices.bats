@@ -360,6 +360,19 @@ loops_over() {
         assert_nothing_left
 }
 
+@test "a volume whose image was replaced while it is attached does not grow, and neither does the other image" {
+        kubelet_attach data type=loop size=8Mi
+        kubelet_stage data
+        kubelet_publish data
+        truncate -s 4M "$(image_of data).new"
+        mv "$(image_of data).new" "$(image_of data)"
+        call expandvolume "${SPECS[data]}" "${DEVICES[data]}" $((16 << 20)) $((8 << 20))
+        assert_refused replaced
+        is "$(stat -c %s "$(image_of data)")" $((4 << 20))
+        take_down data
+        assert_nothing_left
+}
+
 @test "an image that was deleted under a volume does not keep it from being taken away" {
         up data 8Mi
         rm "$(image_of data)"
@@ -495,6 +508,36 @@ loops_over() {
         kubelet_stage disk
         kubelet_unstage disk
         kubelet_detach disk
+        assert_nothing_left
+}
+
+@test "a pod does not get a device for writing that is mounted elsewhere after its attach" {
+        make_device ext4
+        kubelet_attach disk type=block "source=$DEVICE" targetType=block
+        mkdir "$BATS_TEST_TMPDIR/elsewhere"
+        mount "$DEVICE" "$BATS_TEST_TMPDIR/elsewhere"
+        make_dir "$(dirname "$(pod_dir disk)")"
+        call mount "$(pod_dir disk)" "${SPECS[disk]}"
+        assert_refused "$DEVICE"
+        is "$(mounts_here)" "$BATS_TEST_TMPDIR/elsewhere"
+        umount "$BATS_TEST_TMPDIR/elsewhere"
+        kubelet_detach disk
+        assert_nothing_left
+}
+
+@test "two volumes that share a device for reading do not come to share it for writing" {
+        make_device ext4
+        kubelet_attach one type=block "source=$DEVICE" kubernetes.io/readwrite=ro
+        kubelet_attach two type=block "source=$DEVICE" kubernetes.io/readwrite=ro
+        make_dir "$(global_dir one)"
+        call mountdevice "$(global_dir one)" "$DEVICE" "$(spec one type=block "source=$DEVICE")"
+        assert_refused "$DEVICE" two
+        is "$(mounts_here)" ''
+        kubelet_detach two
+        call mountdevice "$(global_dir one)" "$DEVICE" "$(spec one type=block "source=$DEVICE")"
+        assert_success
+        kubelet_unstage one
+        kubelet_detach one
         assert_nothing_left
 }
 

@@ -234,10 +234,12 @@ pod-1"
         assert_refused "process $busy (b"
         is "$(grep -c 'ppoll(NULL, 0' "$trace" || :)" 0 'pauses of a repeated refusal'
         is "$(provisioned | wc -l)" 1
+        helper volume-reconcile '{}' # which sees it
         end_process "$busy"
         call unmount "$DIR"
         assert_success
         nothing_is_left
+        is "$(find "$STATE_DIR" -path '*/sightings/*' -name '*.json')" ''
 }
 
 @test "volume-reconcile deletes one whose mount is gone, or was never made" {

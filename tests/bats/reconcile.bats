@@ -107,6 +107,34 @@ node_of_ours() {
         assert_nothing_left
 }
 
+@test "a loop device that was detached by hand while pods have its volume stays theirs, and a further pod gets the volume" {
+        up data
+        losetup --detach "${DEVICES[data]}"
+        finds_nothing_to_do
+        is "$(mounts_here | wc -l)" 2
+        kubelet_publish data pod-2
+        kubelet_unpublish data pod-2
+        take_down data
+        assert_nothing_left
+}
+
+@test "what pods have mounted of a volume whose device is not found stays mounted, and is a problem" {
+        local node=/dev/flexgraft-test-$RUN_ID
+        make_device ext4
+        mknod "$node" b "0x$(stat -c %t "$DEVICE")" "0x$(stat -c %T "$DEVICE")"
+        kubelet_attach disk type=block "source=$node"
+        kubelet_stage disk
+        kubelet_publish disk
+        rm "$node"
+        helper volume-reconcile '{}'
+        mknod "$node" b "0x$(stat -c %t "$DEVICE")" "0x$(stat -c %T "$DEVICE")"
+        is "$(mounts_here | wc -l)" 2
+        [[ $output == *"is not attached any more"* ]]
+        take_down disk
+        rm "$node"
+        assert_nothing_left
+}
+
 @test "others' loop devices and mounts are never touched" {
         attached_loop data
         kubelet_detach data

@@ -218,6 +218,32 @@ static void take_forgotten(struct reconcile_round *round, struct volume_call *ca
                 mount_dir_unmake(dir, 1);
 }
 
+/* A directory that the volume is mounted on still; NULL: there is none. */
+static const char *mounted_on(const struct volume_call *call)
+{
+        const struct mount_dir *place;
+
+        for (size_t i = 0; (place = volume_record_dir(&call->record, i)) != NULL; i++)
+                if (mount_dir_has(call, place))
+                        return place->dir;
+        return NULL;
+}
+
+/* Pods go on with what is mounted: kubelet would not mount it anew, and a container that starts would have what is below. */
+static bool keep_mounted(struct reconcile_round *round, const struct volume_call *call)
+{
+        const char *dir = mounted_on(call);
+        struct error error;
+
+        if (dir == NULL)
+                return false;
+        (void)fail_because(&error, ENODEV, "find device", call->record.name,
+                           "its device %s is not attached any more, and it is mounted on %s: end its pods",
+                           call->record.device, dir);
+        reconcile_problem(round->reconcile, call->record.name, &error);
+        return true;
+}
+
 static void reconcile_volume(struct reconcile_round *round, struct volume_call *call)
 {
         struct volume_record *record = &call->record;
@@ -249,6 +275,8 @@ static void reconcile_volume(struct reconcile_round *round, struct volume_call *
                 take_forgotten(round, call);
                 return;
         }
+        if (call->kind->has_device && attached == 0 && !begun && keep_mounted(round, call))
+                return;
         if (call->kind->has_device ? attached == 0 || (begun && record->staged.dir == NULL)
                                    : record->published_count == 0)
                 remove_volume(round, call);

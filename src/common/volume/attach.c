@@ -133,10 +133,15 @@ static int keep_record(struct volume_call *call, struct error *error)
 
 static int detach_device(struct volume_call *call, bool *ret_unformatted, struct error *error)
 {
+        bool shared;
         int r;
 
-        if ((r = check_unmounted(call, error)) < 0 || (r = volume_check_unused(call, "detach", error)) < 0)
+        if ((r = check_unmounted(call, error)) < 0 || (r = volume_check_detachable(call, &shared, error)) < 0)
                 return r;
+        if (shared) {
+                log_say("%s stays attached for other volumes, which read it", call->record.device);
+                return 0;
+        }
         r = device_filesystem_unmake(call, error);
         if (r == -EBUSY)
                 return r; /* mkfs has not ended yet: kubelet tries again */

@@ -160,7 +160,7 @@ int device_filesystem_mount(struct volume_call *call, enum file_durability *ret_
         held_fd = open(device.path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
         if (call->kind->node_device && !call->request->read_only && (r = block_device_check_unused(&device, error)) < 0)
                 return r;
-        if ((r = volume_check_no_raw(call, "mount", error)) < 0 ||
+        if ((r = volume_check_no_writer(call, "mount", error)) < 0 ||
             (r = prepare(call, &device, type, &formatted, error)) < 0)
                 return r;
         mount_fd = device_filesystem_reach(call, &device, type, error);
@@ -243,7 +243,12 @@ static int match_claim(const struct use *use, void *argument, struct error *erro
         return 1;
 }
 
-int volume_device_check_alone(struct volume_call *call, const struct block_device *device, struct error *error)
+bool volume_device_was_checked(const struct volume_call *call)
+{
+        return call->request->read_only || !call->record.read_only;
+}
+
+int volume_device_check_others(struct volume_call *call, const struct block_device *device, struct error *error)
 {
         struct claim claim = { .call = call };
         char keys[USE_KEYS_SIZE] = "";
@@ -258,5 +263,12 @@ int volume_device_check_alone(struct volume_call *call, const struct block_devic
                 return fail_because(error, EBUSY, OPERATION_FIND_DEVICE, device->path,
                                     "the device %s is in use by %s; detach or end that first", device->path,
                                     claim.text);
-        return call->request->read_only ? 0 : block_device_check_unused(device, error);
+        return 0;
+}
+
+int volume_device_check_alone(struct volume_call *call, const struct block_device *device, struct error *error)
+{
+        int r = volume_device_check_others(call, device, error);
+
+        return r < 0 || call->request->read_only ? r : block_device_check_unused(device, error);
 }

@@ -44,8 +44,13 @@ int device_filesystem_reach(const struct volume_call *call, const struct block_d
 int volume_device_wait_for(const char *source, unsigned timeout_seconds, struct block_device *ret_device,
                            struct error *error);
 
-/* volume_device_check_alone() - check that no other volume and no other process uses a device that will be written. Errors:
- * EBUSY. */
+/*
+ * volume_device_check_others() - check that no other volume uses a device that will be written, and none that writes one
+ * that will be read. volume_device_check_alone() - nor another process. volume_device_was_checked() - whether attach has
+ * asked for what this call does: it asked for less where it was to read alone. Errors: EBUSY.
+ */
+bool volume_device_was_checked(const struct volume_call *call);
+int volume_device_check_others(struct volume_call *call, const struct block_device *device, struct error *error);
 int volume_device_check_alone(struct volume_call *call, const struct block_device *device, struct error *error);
 
 #endif

@@ -75,7 +75,7 @@ static int attach(struct volume_call *call, struct error *error)
             (r = provisioned_check_device(call, &device, error)) < 0)
                 return r;
         if (call->recorded && call->record.device_number == device.number &&
-            strcmp(call->record.device, device.path) == 0)
+            strcmp(call->record.device, device.path) == 0 && volume_device_was_checked(call))
                 return 0;
         if (strcmp(source, call->record.source) != 0)
                 call->record.formatting[0] = '\0'; /* of another device */

@@ -192,8 +192,11 @@ static int publish(struct volume_call *call, struct error *error)
         if (r < 0)
                 return r;
         init_inner(call, dir, call->request->dir);
-        if ((r = volume_call_open(&current.call, error)) == 0)
+        if ((r = volume_call_open(&current.call, error)) == 0) {
+                (void)text_copy(current.call.record.access_mode, sizeof current.call.record.access_mode,
+                                call->record.access_mode);
                 r = volume_publish_attached(&current.call, error);
+        }
         volume_inner_end(&current);
         return r;
 }

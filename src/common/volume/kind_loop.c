@@ -100,7 +100,8 @@ static int look(struct volume_call *call, struct error *error)
 
         if (r < 0)
                 return r;
-        if (r > 0 && !search.found.ending) {
+        /* what is mounted holds a device that was detached by hand, and attach keeps it */
+        if (r > 0 && (!search.found.ending || mount_dir_is_staged(call))) {
                 remember(call, &search.found);
                 return 1;
         }
@@ -241,6 +242,10 @@ static int check_mounted(const struct volume_call *call, const struct loop_devic
 
         if (stat(image, &st) == 0 && loop_device_is_over(device, &st))
                 return 0;
+        if (device->lost)
+                return fail_because(error, ESTALE, "attach", image,
+                                    "the filesystem of the image %s has ended; end the pods that have the volume",
+                                    image);
         log_say("the image %s was removed or replaced; %s still has its former content", image, device->path);
         if (call->record.published_count > 0)
                 return 0;
@@ -394,6 +399,15 @@ static int predict(struct volume_call *call, struct error *error)
         return 0;
 }
 
+/* Of one whose filesystem has ended nobody knows. */
+static bool is_over(const struct volume_call *call, const struct loop_image *image)
+{
+        struct loop_device device;
+        struct error ignored;
+
+        return loop_device_look(call->record.device, &device, &ignored) == 0 && loop_device_is_over(&device, &image->st);
+}
+
 static int grow(struct volume_call *call, uint64_t size_bytes, uint64_t *ret_size_bytes, struct error *error)
 {
         cleanup_loop_image struct loop_image image = LOOP_IMAGE_NONE;
@@ -410,13 +424,16 @@ static int grow(struct volume_call *call, uint64_t size_bytes, uint64_t *ret_siz
                 *ret_size_bytes = size_bytes;
                 return 0;
         }
-        if (r < 0)
-                return r;
+        if (r < 0 || (attached = look(call, error)) < 0)
+                return r < 0 ? r : attached;
+        if (attached > 0 && !is_over(call, &image))
+                return fail_because(error, ESTALE, "grow volume", image.path,
+                                    "the image %s was removed or replaced; %s still has its former content", image.path,
+                                    call->record.device);
         if ((uint64_t)image.st.st_size < size_bytes && (r = loop_image_grow(call, &image, size_bytes, error)) < 0)
                 return r;
-        attached = look(call, error);
-        if (attached < 0 || (attached > 0 && (r = loop_device_grow(call->record.device, error)) < 0))
-                return attached < 0 ? attached : r;
+        if (attached > 0 && (r = loop_device_grow(call->record.device, error)) < 0)
+                return r;
         *ret_size_bytes = (uint64_t)image.st.st_size;
         return 0;
 }

@@ -228,7 +228,7 @@ static int attach(struct volume_call *call, struct error *error)
         if ((r = names_of(call, &names, error)) < 0 || (r = check_allowed(call, &names, error)) < 0)
                 return r;
         lvm_path(names.group, names.volume, path);
-        if (look(call, &ignored) > 0 && strcmp(call->record.source, path) == 0)
+        if (look(call, &ignored) > 0 && strcmp(call->record.source, path) == 0 && volume_device_was_checked(call))
                 return 0;
         if (strcmp(call->record.source, path) != 0)
                 call->record.formatting[0] = '\0'; /* of another volume */

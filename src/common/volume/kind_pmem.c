@@ -130,7 +130,7 @@ static int attach(struct volume_call *call, struct error *error)
             (r = pmem_wait_for(&namespace, call->config.device_seconds, &device, error)) < 0 ||
             (r = policy_check_device(&call->policy, /* source= */ NULL, device.path, error)) < 0)
                 return r;
-        if (look(call, &ignored) > 0 && call->record.device_number == device.number)
+        if (look(call, &ignored) > 0 && call->record.device_number == device.number && volume_device_was_checked(call))
                 return 0;
         volume_call_init_record(call);
         if ((r = volume_device_check_alone(call, &device, error)) < 0)

@@ -16,6 +16,7 @@
 #include "process/log.h"
 #include "state/access.h"
 #include "volume/choose.h"
+#include "volume/device_filesystem.h"
 #include "volume/kinds.h"
 #include "volume/mappable.h"
 #include "volume/mount_dir.h"
@@ -50,7 +51,12 @@ static int clone_staged(struct volume_call *call, struct error *error)
                 return r;
         /* it was staged for a read-only pod; this one writes */
         if (call->record.read_only && !call->request->read_only) {
-                if ((r = superblock_allow_writing(dir, error)) < 0)
+                struct block_device device;
+
+                volume_call_device(call, &device);
+                if ((call->kind->has_device && !call->kind->has_image &&
+                     (r = volume_device_check_others(call, &device, error)) < 0) ||
+                    (r = superblock_allow_writing(dir, error)) < 0)
                         return r;
                 call->record.read_only = false;
         }
@@ -160,6 +166,9 @@ static int clone_node(struct volume_call *call, struct pod_device *ret_device, s
         if (device.read_only && writes)
                 return fail_because(error, EROFS, "mount", call->request->dir, "the device %s is read-only",
                                     record->device);
+        /* an image has no device but this one */
+        if (writes && !call->kind->has_image && (r = volume_device_check_alone(call, &device, error)) < 0)
+                return r;
         fd = pod_device_make(call, writes, ret_device, error);
         if (fd < 0 || (r = pod_device_replace(call, ret_device, error)) < 0)
                 return fd < 0 ? fd : r;

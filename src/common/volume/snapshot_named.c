@@ -112,7 +112,7 @@ static int look(struct still *still, const struct provision_record *made, struct
                                     "making its filesystem was interrupted; mount it once");
         volume_call_device(call, &still->device);
         still->attached = true;
-        still->busy = volume_check_no_raw(call, "take snapshot", &ignored) < 0;
+        still->busy = volume_check_no_writer(call, "take snapshot", &ignored) < 0;
         if ((call->record.read_only && mount_dir_is_staged(call)) ||
             block_device_check_unused(&still->device, &ignored) == 0)
                 return 0;

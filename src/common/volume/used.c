@@ -2,6 +2,7 @@
 #include "volume/used.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "provision/disk_uses.h"
 #include "state/uses.h"
@@ -44,6 +45,30 @@ int volume_check_unused(const struct volume_call *call, const char *operation, s
         return uses_check_none(call->config.state_dir, keys, &except, operation, subject, error);
 }
 
+/* Other volumes that read a device do not keep it from this one's end: else none of them could be detached. */
+static int find_else(const struct use *use, void *argument, struct error *error)
+{
+        const struct volume_call *call = argument;
+
+        (void)error;
+        if (use->volume == NULL)
+                return 1;
+        return use->writes && (strcmp(use->volume->name, call->record.name) != 0 ||
+                               strcmp(use->volume->driver, call->record.driver) != 0);
+}
+
+int volume_check_detachable(struct volume_call *call, bool *ret_shared, struct error *error)
+{
+        char keys[USE_KEYS_SIZE];
+        struct error ignored;
+        int r = volume_check_unused(call, "detach", error);
+
+        *ret_shared = r == -EBUSY && volume_used_keys(call, 0, keys, &ignored) == 0 &&
+                      uses_each(call->config.state_dir, keys, find_else, call, &ignored) == 0;
+        return *ret_shared ? 0 : r;
+}
+
+/* Into argument, its text. */
 static int find_raw(const struct use *use, void *argument, struct error *error)
 {
         (void)error;
@@ -53,15 +78,34 @@ static int find_raw(const struct use *use, void *argument, struct error *error)
         return 1;
 }
 
-int volume_check_no_raw(const struct volume_call *call, const char *operation, struct error *error)
+static int find_writer(const struct use *use, void *argument, struct error *error)
+{
+        if (use->kind != USE_PUBLISHED || !use->raw || !use->writes)
+                return find_raw(use, argument, error);
+        uses_describe(use, argument);
+        return 1;
+}
+
+static int check_none(const struct volume_call *call, uses_function *function, const char *operation, const char *what,
+                      struct error *error)
 {
         char keys[USE_KEYS_SIZE];
         char text[USES_TEXT_SIZE];
         int r = volume_used_keys(call, 0, keys, error);
 
         if (r < 0 ||
-            (r = uses_each_released(call->config.state_dir, keys, /* locked_id= */ NULL, find_raw, text, error)) <= 0)
+            (r = uses_each_released(call->config.state_dir, keys, /* locked_id= */ NULL, function, text, error)) <= 0)
                 return r;
-        return fail_because(error, EBUSY, operation, call->request->name, "in use by %s; end that container first",
-                            text);
+        return fail_because(error, EBUSY, operation, call->request->name, "in use by %s; end that %s first", text,
+                            what);
+}
+
+int volume_check_no_raw(const struct volume_call *call, const char *operation, struct error *error)
+{
+        return check_none(call, find_raw, operation, "container", error);
+}
+
+int volume_check_no_writer(const struct volume_call *call, const char *operation, struct error *error)
+{
+        return check_none(call, find_writer, operation, "pod or container", error);
 }

@@ -20,9 +20,18 @@ int volume_used_keys(const struct volume_call *call, unsigned flags, char *ret_k
 int volume_check_unused(const struct volume_call *call, const char *operation, struct error *error);
 
 /*
+ * volume_check_detachable() - likewise, before detach. ret_shared: other volumes have the device for reading, and go on
+ * to have it.
+ */
+int volume_check_detachable(struct volume_call *call, bool *ret_shared, struct error *error);
+
+/*
  * volume_check_no_raw() - that no container may write to the device itself, with a filesystem or a partition table of its own on
  * it. Errors: EBUSY, naming it.
  */
 int volume_check_no_raw(const struct volume_call *call, const char *operation, struct error *error);
+
+/* volume_check_no_writer() - likewise, and no pod, which has the device as a block volume. */
+int volume_check_no_writer(const struct volume_call *call, const char *operation, struct error *error);
 
 #endif
