@@ -103,11 +103,12 @@ static void share_listed(struct call *call, const struct outcome *outcome)
                 return;
         }
         if (is_moved(outcome, &share)) {
-                call_fail(call, GRPC_FAILED_PRECONDITION,
-                          "the pool of volume \"%.128s\" is on another server or share than its id says; have the pool's "
-                          "file say that again, or volume-delete give it up (\"reclaimPolicy\": \"retain\"): then it "
-                          "is deleted by its id",
-                          id_to_delete(call));
+                call_fail(
+                        call, GRPC_FAILED_PRECONDITION,
+                        "the pool of volume \"%.128s\" is on another server or share than its id says; have the pool's "
+                        "file say that again, or volume-delete give it up (\"reclaimPolicy\": \"retain\"): then it "
+                        "is deleted by its id",
+                        id_to_delete(call));
                 return;
         }
         if (json_array_size(json_object_get(outcome->reply, "volumes")) > 0 || strcmp(share.on_delete, "retain") == 0) {

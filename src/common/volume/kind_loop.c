@@ -405,7 +405,8 @@ static bool is_over(const struct volume_call *call, const struct loop_image *ima
         struct loop_device device;
         struct error ignored;
 
-        return loop_device_look(call->record.device, &device, &ignored) == 0 && loop_device_is_over(&device, &image->st);
+        return loop_device_look(call->record.device, &device, &ignored) == 0 &&
+               loop_device_is_over(&device, &image->st);
 }
 
 static int grow(struct volume_call *call, uint64_t size_bytes, uint64_t *ret_size_bytes, struct error *error)
