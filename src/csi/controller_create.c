@@ -162,6 +162,8 @@ static json_t *copy_request(const Csi__V1__CreateVolumeRequest *request)
 
         csi_id_name(source_id(request), source);
         set(wanted, "from", source);
+        if (erase == NULL && parameter(request, "profile") == NULL)
+                erase = "true"; /* as of a volume that is no copy */
         if (erase != NULL && erase[0] != '\0')
                 (void)json_object_set_new(wanted, "eraseAfter", json_boolean(strcmp(erase, "false") != 0));
         if (request->capacity_range != NULL && request->capacity_range->required_bytes != 0)

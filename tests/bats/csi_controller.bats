@@ -520,7 +520,8 @@ copy_of() {
         local was class mutable
         while read -r was class mutable wanted; do
                 make_volume data "\"parameters\": {\"eraseAfter\": \"$was\"}"
-                copy_of data "\"eraseAfter\": \"$class\"" "\"mutable_parameters\": {$mutable}"
+                [[ $class == none ]] || class="\"eraseAfter\": \"$class\""
+                copy_of data "${class/none/}" "\"mutable_parameters\": {$mutable}"
                 answers OK
                 is "$(jq .eraseAfter "$STATE_DIR/provisioned/copy.json")" "$wanted" "of $class $mutable, from $was" || return 1
                 with_id DeleteVolume copy
@@ -530,6 +531,7 @@ copy_of() {
 false true "reclaimPolicy":"delete" true
 true false "reclaimPolicy":"delete" false
 true true "eraseAfter":"false" false
+false none "reclaimPolicy":"delete" true
 END_OF_CLASSES
         make_volume data
         copy_of data '"eraseAfter": "maybe"'

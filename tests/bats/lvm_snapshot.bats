@@ -297,6 +297,22 @@ no_secret_left() {
         no_secret_left
 }
 
+@test "a copy, or a snapshot, of a large volume whose call was killed is made by the same call again" {
+        local stem
+        secret_volume
+        kubelet_detach data
+        created '{"name": "copy", "from": "data"}'
+        snapped '{"name": "data", "snapshot": "monday"}'
+        for stem in copy monday; do
+                # as it would be of one of 17 GiB
+                jq -c '.stage = "creating" | .size = 18253611008' "$STATE_DIR/provisioned/$stem.json" >"$BATS_TEST_TMPDIR/record"
+                cp "$BATS_TEST_TMPDIR/record" "$STATE_DIR/provisioned/$stem.json"
+        done
+        created '{"name": "copy", "from": "data"}'
+        snapped '{"name": "data", "snapshot": "monday"}'
+        is "$(jq -r .stage "$STATE_DIR"/provisioned/{copy,monday}.json | xargs)" "created created"
+}
+
 @test "what a copy got before its call failed, or was ended by a signal, is overwritten" {
         local actions=(--fail EIO)
         secret_volume

@@ -297,8 +297,7 @@ static int find_taken(struct provision_call *call, const struct provision_still 
         if (ret_record->lifecycle == PROVISION_CREATED)
                 return 1;
         /* a call was killed while it took it: what it has may be of any moment */
-        if ((r = still->end_killed(still->argument, error)) < 0 ||
-            (r = delete_check_soon(call, ret_record, error)) < 0 || (r = provision_call_lock_pool(call, error)) < 0)
+        if ((r = still->end_killed(still->argument, error)) < 0 || (r = provision_call_lock_pool(call, error)) < 0)
                 return r;
         return delete_finish(call, ret_record, /* asked= */ NULL, error);
 }

@@ -440,7 +440,9 @@ int create_volume(struct provision_call *call, struct error *error)
                                ? r
                                : answer_created(call, &record, /* existed= */ true, error);
         /* a process was killed while it made or deleted it: start again, since its room may be taken by now */
-        if ((r = delete_check_thawed(call, &record, error)) < 0 || (r = delete_check_soon(call, &record, error)) < 0 ||
+        if ((r = delete_check_thawed(call, &record, error)) < 0 ||
+            /* who copies has a day for it */
+            (call->request->from == NULL && (r = delete_check_soon(call, &record, error)) < 0) ||
             (r = provision_call_lock_pool(call, error)) < 0)
                 return r;
         if ((r = delete_finish(call, &record, /* asked= */ NULL, error)) < 0)

@@ -237,7 +237,7 @@ static bool keep_mounted(struct reconcile_round *round, const struct volume_call
 
         if (dir == NULL)
                 return false;
-        (void)fail_because(&error, ENODEV, "find device", call->record.name,
+        (void)fail_because(&error, ENODEV, "keep mounts", call->record.name,
                            "its device %s is not attached any more, and it is mounted on %s: end its pods",
                            call->record.device, dir);
         reconcile_problem(round->reconcile, call->record.name, &error);

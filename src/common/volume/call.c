@@ -18,7 +18,6 @@
 #include "state/uses.h"
 #include "volume/exec_helpers.h"
 #include "volume/kinds.h"
-#include "volume/sighting.h"
 
 #define STATE_SORT "volumes"
 #define ERASE_SECONDS (24 * 3600U)
@@ -318,7 +317,6 @@ int volume_call_remove_record(struct volume_call *call, struct error *error)
                 (void)text_copy(call->record.name, sizeof call->record.name, call->request->name);
                 (void)text_copy(call->record.driver, sizeof call->record.driver, call->driver);
         }
-        sighting_forget(call); /* while the record says its file */
         r = volume_record_remove(&call->state, &call->record, error);
         call->recorded = call->recorded && r < 0;
         return r;

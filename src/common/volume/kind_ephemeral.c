@@ -21,6 +21,7 @@
 #include "volume/device_filesystem.h"
 #include "volume/kinds.h"
 #include "volume/provisioned.h"
+#include "volume/sighting.h"
 #include "volume/volume.h"
 
 #define USERS_MAX 4 /* that a message names */
@@ -59,6 +60,7 @@ static int detach_inner(struct volume_inner *inner, struct error *error)
 
         if (r < 0)
                 return r;
+        sighting_forget(call); /* as volume-reconcile has seen what a process kept from its end */
         if (!call->recorded)
                 return volume_call_remove_record(call, error);
         call->kind = find_kind(call->record.kind);

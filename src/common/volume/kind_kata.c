@@ -17,6 +17,7 @@
 #include "volume/kata_image.h"
 #include "volume/kind.h"
 #include "volume/provisioned.h"
+#include "volume/sighting.h"
 #include "volume/volume.h"
 
 /* ---- the loop device: its record names the image before it is attached */
@@ -113,8 +114,9 @@ static int unstage_volume(const struct volume_call *call, const char *dir, struc
         int r;
 
         init_inner(call, dir, dir);
-        if ((r = volume_call_open(&current.call, error)) == 0 &&
-            (!current.call.recorded || (r = current.call.kind->detach(&current.call, error)) == 0))
+        if ((r = volume_call_open(&current.call, error)) == 0)
+                sighting_forget(&current.call);
+        if (r == 0 && (!current.call.recorded || (r = current.call.kind->detach(&current.call, error)) == 0))
                 r = volume_call_remove_record(&current.call, error);
         volume_inner_end(&current);
         if (r < 0)
