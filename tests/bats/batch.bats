@@ -899,6 +899,60 @@ rounds() {
         is "$(json_field '.mounts[3].idMapping')" host
 }
 
+@test "a batch does not say that a mount is there already which another of its entries covers" {
+        start_container plain
+        in_container mkdir -p /run /var
+        in_container ln -sfn /run /var/run
+        batch "$(bind /var/run/secrets)"
+        assert_success
+        batch "$(tmpfs /run), $(bind /var/run/secrets)"
+        assert_failure EBUSY
+        is "$(mounts_below /run)" "1 1"
+        batch "$(bind /var/run/secrets)"
+        assert_success
+        assert_field '.mounts[0].alreadyMounted' true
+}
+
+@test "a batch that fails after it has replaced a raw device gives that back" {
+        make_device blank
+        printf '%-512s' former | dd of="$DEVICE" conv=notrunc,fsync status=none
+        local former=$DEVICE
+        make_device blank
+        start_container plain
+        batch "{\"type\": \"block\", \"source\": \"$former\", \"target\": \"/disk\", \"raw\": true}"
+        assert_success
+        local guard
+        guard=$(guards_of "$former")
+        [[ -n $guard ]]
+        # of the second mount; the first are of the device's directory and of the first mount
+        at_syscall --at move_mount:3 --fail EPERM "$FLEXGRAFT_BIN/mount-batch" "$(batch_request "{\"type\": \"block\", \"source\": \"$DEVICE\", \"target\": \"/disk\", \"raw\": true, \"replace\": true}, $(bind /deep/er)")"
+        is "$status" 1
+        is "$(in_container dd if=/disk bs=512 count=1 2>/dev/null | tr -d ' \0')" former
+        is "$(guards_of "$former")" "$guard"
+}
+
+@test "a batch makes no two overlays with one upper directory" {
+        mkdir "$BATS_TEST_TMPDIR"/{lower,upper,work}
+        start_container plain
+        container_snapshot
+        local overlay="\"type\": \"overlay\", \"lower\": \"$BATS_TEST_TMPDIR/lower\", \"upper\": \"$BATS_TEST_TMPDIR/upper\", \"work\": \"$BATS_TEST_TMPDIR/work\""
+        batch "{$overlay, \"target\": \"/a\"}, {$overlay, \"target\": \"/b\"}"
+        assert_failure EBUSY
+        assert_container_unchanged
+        assert_no_records
+}
+
+@test "a batch gives no device raw for writing and mounts its filesystem as well" {
+        make_device ext4
+        start_container plain
+        container_snapshot
+        batch "{\"type\": \"block\", \"source\": \"$DEVICE\", \"target\": \"/raw\", \"raw\": true},
+                {\"type\": \"block\", \"source\": \"$DEVICE\", \"target\": \"/deep/er/fs\"}"
+        assert_failure EBUSY
+        assert_container_unchanged
+        assert_no_records
+}
+
 @test "mount-list shows the mounts of a batch as it shows others" {
         start_container plain
         batch "$(bind /a '"id": "first"'), $(tmpfs /b)"

@@ -229,6 +229,28 @@ check_window() {
         "$FLEXGRAFT_TOOLS/loop-ioctls" "$whole" root unpartition
 }
 
+@test "of a disk and a partition of it, a container has the one alone while another has the other" {
+        local whole first one other
+        make_raw_device whole
+        "$FLEXGRAFT_TOOLS/loop-ioctls" "$DEVICE" root partition
+        whole=$DEVICE
+        [[ -b ${whole}p1 ]] || skip "no partitions of loop devices here"
+        start_container plain
+        first=$CONTAINER_PID
+        start_container plain
+        for one in "$whole" "${whole}p1"; do
+                other=${whole}p1
+                [[ $one == "$whole" ]] || other=$whole
+                helper mount-block "$(DEVICE=$one raw_request)"
+                assert_success
+                helper mount-block "$(CONTAINER_PID=$first DEVICE=$other raw_request)"
+                assert_failure EBUSY
+                helper mount-remove "$(remove_request /disk)"
+                assert_success
+        done
+        "$FLEXGRAFT_TOOLS/loop-ioctls" "$whole" root unpartition
+}
+
 @test "a raw device is found through root's symbolic link" {
         make_window
         start_container plain

@@ -704,6 +704,19 @@ bad_record() {
         assert_field '[.mounts[] | .state] | join(" ")' "unknown unknown unknown unknown unknown unknown present"
 }
 
+@test "a directory that the container made below one that flexgraft made stays when the mount on it is removed" {
+        start_container plain
+        mounted_on() { helper mount-bind "{\"container\": $CONTAINER_PID, \"source\": \"$BATS_TEST_TMPDIR\", \"target\": \"$1\"}" && assert_success; }
+        mounted_on /x/y
+        in_container mkdir /x/own
+        mounted_on /x/own
+        helper mount-remove "$(remove_request /x/y)"
+        assert_success
+        helper mount-remove "$(remove_request /x/own)"
+        assert_success
+        in_container test -d /x/own
+}
+
 @test "a mount that does not answer loses only its own answer in the list" {
         local target
         start_container plain-nouserns

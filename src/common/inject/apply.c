@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "inject/attributes.h"
 #include "inject/removal.h"
+#include "inject/replacement.h"
 #include "inject/steps.h"
 #include "process/worker.h"
 #include "state/config.h"
@@ -91,6 +92,19 @@ static int check_order(const struct run *run, struct error *error)
         return 0;
 }
 
+/* A mount that was there already, once the entries before it are in their places. */
+static int look_at_former(struct injection *injection, struct error *error)
+{
+        int r;
+
+        injection->already = false;
+        r = look_at_target(injection, error);
+        if (r < 0 || injection->already)
+                return r;
+        return fail_because(error, EBUSY, OPERATION_FIND_TARGET, injection->request->target,
+                            "it was mounted there already, and a mount of this batch has taken it away or covers it");
+}
+
 /* Runs one phase of the current plan. */
 static int run_phase(struct run *run, enum phase phase, struct error *error)
 {
@@ -101,7 +115,7 @@ static int run_phase(struct run *run, enum phase phase, struct error *error)
         for (size_t i = 0; r == 0 && i < plan->count; i++) {
                 const enum step step = plan->steps[i];
 
-                if (injection->already && step != STEP_WANT)
+                if (injection->already && step != STEP_WANT && !(run->batched && step == STEP_LOOK_AGAIN))
                         continue; /* what was done before may still have to be wanted */
                 if (step_phase(step, injection->kind) != phase || (run->session.dry_run && !step_looks(step)))
                         continue;
@@ -110,7 +124,8 @@ static int run_phase(struct run *run, enum phase phase, struct error *error)
                         return r;
                 verbose_say(run->doing);
                 (void)worker_waits_for_others(run->holds && step_asks_container(step, injection->kind));
-                r = functions[step].inject(injection, error);
+                r = injection->already && step == STEP_LOOK_AGAIN ? look_at_former(injection, error)
+                                                                  : functions[step].inject(injection, error);
                 (void)worker_waits_for_others(false);
                 if (r == 0 && step == STEP_LOOK_AGAIN && (!injection->already || injection->request->replace))
                         r = check_order(run, error);
@@ -185,6 +200,24 @@ static int hold_sources(struct run *run, struct error *error)
         return r;
 }
 
+/* Only when all is in its place: until then what was replaced may have to come back. */
+static int settle_replaced(struct run *run, struct error *error)
+{
+        int r = 0;
+
+        for (size_t i = 0; r == 0 && i < run->count; i++) {
+                struct injection *injection = &run->injections[i];
+
+                if (!injection->replacing || injection->already || run->session.dry_run ||
+                    injection->record.replaces_raw == 0)
+                        continue;
+                run->current = i;
+                if ((r = session_restore_namespace(&run->session, error)) == 0)
+                        r = replacement_settle_raw(injection, &injection->record, error);
+        }
+        return r;
+}
+
 static int run_injections(void *argument, struct error *error)
 {
         struct run *run = argument;
@@ -200,7 +233,7 @@ static int run_injections(void *argument, struct error *error)
                 if (r == 0 && phase == PHASE_LOOK)
                         r = take_locks(run, error);
         }
-        return r;
+        return r < 0 ? r : settle_replaced(run, error);
 }
 
 static int run_undo(void *argument, struct error *error)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "block/loop_guard.h"
+#include "block/stack.h"
 #include "container/device_cgroup.h"
 #include "state/uses.h"
 
@@ -58,12 +59,17 @@ static int match_claim(const struct use *use, void *argument, struct error *erro
         return 1;
 }
 
+/* What stands on the device, or has it on itself, has the same blocks. */
 static int check_claim(const char *state_dir, struct claim *claim, uint64_t device, struct error *error)
 {
         char keys[USE_KEYS_SIZE] = "";
-        int r;
+        struct block_stack stack;
+        int r = block_stack_find(device, BLOCK_STACK_BELOW, &stack, error);
 
-        use_keys_add_device(keys, device);
+        if (r < 0)
+                return r;
+        for (size_t i = 0; i < stack.count; i++)
+                use_keys_add_device(keys, stack.numbers[i]);
         r = uses_each_released(state_dir, keys, claim->record->id, match_claim, claim, error);
         if (r <= 0)
                 return r;

@@ -242,7 +242,9 @@ static int inherit(const struct mount_record *record, const char *id, void *argu
         static struct mount_record other;
 
         if (record == NULL || record->removed || !container_same_namespace(&record->mnt_ns, &from->mnt_ns) ||
-            strcmp(record->boot_id, from->boot_id) != 0 || !text_lies_in(record->mount_point, kept))
+            strcmp(record->boot_id, from->boot_id) != 0 || !text_lies_in(record->mount_point, kept) ||
+            /* the container made one between them */
+            text_count(record->mount_point, '/') != text_count(kept, '/') + record->made)
                 return 0;
         /* another call may just write it, or remove it */
         if (!state_try_lock(inheritance->state, mount_record_key(id))) {

@@ -41,6 +41,11 @@ int replacement_check_remap(struct injection *injection, struct error *error)
 int replacement_accept(struct injection *injection, const struct mount_record *earlier, struct error *error)
 {
         const char *container = injection->container->name;
+        const struct {
+                pid_t pid;
+                uint64_t start_time;
+                uint64_t pid_ns;
+        } named = { injection->record.pid, injection->record.start_time, injection->record.pid_ns };
         char options[sizeof earlier->options];
         int r;
 
@@ -60,7 +65,9 @@ int replacement_accept(struct injection *injection, const struct mount_record *e
                 return error_where(error, container);
         }
         injection->record = *earlier;
-        injection->record.pid = injection->container->pid; /* the container as this call names it */
+        injection->record.pid = named.pid; /* the container as this call names it */
+        injection->record.start_time = named.start_time;
+        injection->record.pid_ns = named.pid_ns;
         (void)text_copy(injection->record.container_id, sizeof injection->record.container_id,
                         injection->container->id);
         injection->already = true;
@@ -105,6 +112,12 @@ static int check_atomic(const struct injection *injection, struct error *error)
         return error_where(error, injection->container->name);
 }
 
+static bool is_of_one_mount(const struct mount_record *one, const struct mount_record *other)
+{
+        return mount_identity_same(&one->identity, &other->identity) &&
+               mount_identity_same(&one->replaces, &other->replaces);
+}
+
 int replacement_begin(struct injection *injection, const struct mount_record *earlier, struct error *error)
 {
         int r;
@@ -130,6 +143,9 @@ int replacement_begin(struct injection *injection, const struct mount_record *ea
 
                 if (r == 0)
                         r = mount_record_read(&injection->session->state, earlier->id, &injection->replaced, error);
+                /* another call, which found the target by another name, has replaced it while this one waited */
+                if (r == -ENOENT || (r == 0 && !is_of_one_mount(&injection->replaced, earlier)))
+                        return 1;
                 if (r < 0)
                         return r;
         }
@@ -207,8 +223,6 @@ int replacement_complete(struct injection *injection, struct error *error)
                 r = mount_record_write(state, record, error);
         if (r == 0 && is_pending(injection))
                 r = mount_record_remove(state, pending, error);
-        if (r == 0 && record->replaces_raw != 0 && (r = session_restore_namespace(injection->session, error)) == 0)
-                r = replacement_settle_raw(injection, record, error);
         return r;
 }
 

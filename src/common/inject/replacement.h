@@ -33,7 +33,10 @@ int replacement_check_earlier(struct injection *injection, const struct mount_re
 int replacement_refuse_volume(const struct injection *injection, const struct mount_record *earlier,
                               struct error *error);
 
-/* replacement_begin() - this record's mount is on top at the target, and the new mount is to replace it. */
+/*
+ * replacement_begin() - this record's mount is on top at the target, and the new mount is to replace it. 1: it is another
+ * record's by now; look again.
+ */
 int replacement_begin(struct injection *injection, const struct mount_record *earlier, struct error *error);
 
 /*

@@ -127,6 +127,11 @@ void use_keys_add_directory(char *keys, const char *path)
         use_keys_add_directory_hash(keys, use_keys_directory_hash(path));
 }
 
+bool use_key_is_written(const char *key)
+{
+        return key[0] == 'o';
+}
+
 bool use_key_is_directory(const char *key)
 {
         return key[0] == 'd';

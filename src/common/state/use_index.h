@@ -46,6 +46,7 @@ void use_keys_add_file(char *keys, uint64_t device, uint64_t inode);
 
 /* use_keys_add_written() - add the upper or the work directory of an overlay, besides its key as a file. */
 void use_keys_add_written(char *keys, uint64_t device, uint64_t inode);
+bool use_key_is_written(const char *key);
 
 /* use_keys_add_container() - add a container, by a hash of what it is. */
 void use_keys_add_container(char *keys, uint64_t hash);

@@ -91,7 +91,7 @@ static int check_none(const struct volume_call *call, uses_function *function, c
 {
         char keys[USE_KEYS_SIZE];
         char text[USES_TEXT_SIZE];
-        int r = volume_used_keys(call, 0, keys, error);
+        int r = volume_used_keys(call, BLOCK_STACK_BELOW, keys, error);
 
         if (r < 0 ||
             (r = uses_each_released(call->config.state_dir, keys, /* locked_id= */ NULL, function, text, error)) <= 0)

@@ -284,12 +284,35 @@ static bool writes_to(const struct mount_record *record, const void *argument)
         return strcmp(record->type, "overlay") == 0 && use_keys_have(record->uses, argument);
 }
 
+static int check_key(const struct injection *injection, const char *key, const char *path, struct error *error)
+{
+        char name[CONTAINER_NAME_MAX];
+        int r = mount_record_find_live(&injection->session->state, key, &injection->record, writes_to, key, name,
+                                       error);
+
+        if (r < 0)
+                return r == -ENOENT ? 0 : r;
+        return fail_because(error, EBUSY, OPERATION_OPEN_SOURCE, path,
+                            "an overlay in container %s has this as its upper or work directory already", name);
+}
+
+static int check_recorded(struct injection *injection, struct error *error)
+{
+        const char *keys = injection->record.uses;
+        char key[USE_KEY_SIZE];
+        int r = 0;
+
+        while (r == 0 && use_keys_next(&keys, key))
+                if (use_key_is_written(key))
+                        r = check_key(injection, key, injection->request->upper, error);
+        return r;
+}
+
 /* The kernel lets two overlays use one upper or work directory, with undefined results (docs/KERNEL.md#overlay). */
 static int check_alone(const struct injection *injection, struct error *error)
 {
         const struct request *request = injection->request;
         const int *fds = injection->layer_fds + request->lower_count;
-        char name[CONTAINER_NAME_MAX];
 
         for (int i = 0; request->upper != NULL && i < 2; i++) {
                 const char *path = i == 0 ? request->upper : request->work;
@@ -300,14 +323,7 @@ static int check_alone(const struct injection *injection, struct error *error)
                 if (fstat(fds[i], &st) < 0)
                         return fail(error, errno, "fstat", path);
                 use_keys_add_written(key, st.st_dev, st.st_ino);
-                r = mount_record_find_live(&injection->session->state, key, &injection->record, writes_to, key, name,
-                                           error);
-                if (r == 0)
-                        return fail_because(error, EBUSY, OPERATION_OPEN_SOURCE, path,
-                                            "an overlay in container %s has this as its upper or work directory "
-                                            "already",
-                                            name);
-                if (r != -ENOENT)
+                if ((r = check_key(injection, key, path, error)) < 0)
                         return r;
         }
         return 0;
@@ -502,4 +518,5 @@ const struct source_kind source_overlay = {
         .check = check,
         .open = open_layers,
         .make = make_overlay,
+        .check_recorded = check_recorded,
 };

@@ -77,6 +77,11 @@ struct source_kind {
         int (*open)(struct injection *injection, struct error *error);
         /* make() - set mount_fd; owned: with a superblock that the container's user namespace owns. */
         int (*make)(struct injection *injection, bool owned, struct error *error);
+        /*
+         * check_recorded() - what make() found before others saw the record, once more when they do: of two calls at
+         * once, or two entries of a batch, at most one goes on. NULL: nothing.
+         */
+        int (*check_recorded)(struct injection *injection, struct error *error);
         /* allow() - let the container open the device; runs after the record is written. NULL: there is no device. */
         int (*allow)(struct injection *injection, struct error *error);
         /*
