@@ -14,13 +14,13 @@
 #define PARTS_MIN 3 /* without the last ones */
 
 /* Without the slashes around it. */
-static bool put_trimmed(char *ret_part, const char *text, size_t length)
+static bool put_trimmed(char *ret_part, size_t size, const char *text, size_t length)
 {
         for (; length > 0 && text[0] == '/'; text++)
                 length--;
         while (length > 0 && text[length - 1] == '/')
                 length--;
-        if (length >= CSI_SHARE_SIZE)
+        if (length >= size)
                 return false;
         (void)memcpy(ret_part, text, length);
         ret_part[length] = '\0';
@@ -43,10 +43,10 @@ bool csi_share_read(const char *id, struct csi_share *ret_share)
         if (count < PARTS_MIN || count > PARTS)
                 return false;
         for (size_t i = 0; i < count; i++) {
-                size_t length = strcspn(id, "#");
+                const size_t size = parts[i] == ret_share->share + 1 ? CSI_SHARE_SIZE - 1 : CSI_SHARE_SIZE;
+                const size_t length = strcspn(id, "#");
 
-                /* one byte less for the slash before the share */
-                if (length + 1 >= CSI_SHARE_SIZE || !put_trimmed(parts[i], id, length))
+                if (!put_trimmed(parts[i], size, id, length))
                         return false;
                 id += length + 1;
         }
@@ -66,8 +66,8 @@ static bool put_directory(const char *path, const char *directory, struct csi_sh
         if (colon == NULL || strchr(path, '#') != NULL || !text_ends(colon, directory))
                 return false;
         length = strlen(colon + 1) - strlen(directory);
-        return length < CSI_SHARE_SIZE && put_trimmed(ret_share->server, path, (size_t)(colon - path)) &&
-               put_trimmed(ret_share->share + 1, colon + 1, length);
+        return put_trimmed(ret_share->server, CSI_SHARE_SIZE, path, (size_t)(colon - path)) &&
+               put_trimmed(ret_share->share + 1, CSI_SHARE_SIZE - 1, colon + 1, length);
 }
 
 /* What another node does, which has no record of it. */
@@ -96,8 +96,8 @@ bool csi_share_of(const json_t *volume, struct csi_share *ret_share)
         if (directory == NULL || name == NULL || !csi_type_find(json_member_text(volume, "type"))->server)
                 return false;
         if (server != NULL && share != NULL)
-                placed = strlen(share) < CSI_SHARE_SIZE && text_copy(ret_share->server, CSI_SHARE_SIZE, server) &&
-                         put_trimmed(ret_share->share + 1, share, strlen(share));
+                placed = text_copy(ret_share->server, CSI_SHARE_SIZE, server) &&
+                         put_trimmed(ret_share->share + 1, CSI_SHARE_SIZE - 1, share, strlen(share));
         else
                 placed = put_directory(json_member_text(volume, "path"), directory, ret_share);
         return placed && text_copy(ret_share->directory, CSI_SHARE_SIZE, directory) &&

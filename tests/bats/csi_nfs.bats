@@ -128,6 +128,18 @@ END_OF_IDS
         answers NOT_FOUND
 }
 
+@test "an id whose directory has as many characters as there can be is one of a share" {
+        local part directory
+        printf -v part '%0126d' 0
+        directory=$part/$part/a # 255 with the name
+        make_program volume-list "{\"status\": \"Success\", \"volumes\": [{\"name\": \"data\", \"id\": \"$directory\", \"type\": \"nfs\",
+                \"parameters\": {\"server\": \"nas.example.org\", \"share\": \"/export\"}}]}"
+        is "${#directory}" 255
+        with_id DeleteVolume "nas.example.org#export#$directory#data#"
+        answers OK
+        is "$(programs_begun)" 'volume-list volume-delete'
+}
+
 @test "a volume of a pool that is on another server by now is not said to be deleted" {
         make_program volume-list '{"status": "Success", "volumes": [{"name": "data", "id": "data", "type": "nfs",
                 "path": "new.example.org:/export/data", "parameters": {}}]}'

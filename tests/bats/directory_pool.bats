@@ -251,6 +251,20 @@ END
         [[ -d $SOURCE/kept/below && $(<"$BATS_TEST_TMPDIR/srv/file") == kept ]]
 }
 
+@test "a directory of the trash that another node removes meanwhile is gone, and no failure" {
+        local call
+        directory_pool
+        for call in unlinkat:2 unlinkat:3 getdents64:4 getdents64:5; do
+                made_directory
+                mkdir -p "$DIRS/data/one/two/three"
+                touch "$DIRS/data/one/two/file"
+                at_syscall --at "$call" --fail ESTALE "$FLEXGRAFT_BIN/volume-delete" '{"name": "data"}'
+                is "$AT_REACHED" 1 "$call"
+                assert_success || { echo "$call"; return 1; }
+                nothing_of_directories
+        done
+}
+
 @test "a mount in a volume is not entered: deleting stops there, and goes on when it is unmounted" {
         directory_pool
         made_directory

@@ -292,6 +292,15 @@ static int wipe(const struct config *config, const struct pool *pool, const char
         return fd < 0 ? fd : pool_trash_wipe(fd, id, error);
 }
 
+/* Another node, which deletes the volume, too, may have archived it just now. */
+static bool is_moved(int parent_fd, const char *name)
+{
+        struct statx ignored;
+
+        return statx(parent_fd, name, AT_SYMLINK_NOFOLLOW | AT_STATX_FORCE_SYNC, STATX_INO, &ignored) < 0 &&
+               (errno == ENOENT || errno == ESTALE);
+}
+
 /* As csi-driver-nfs does: "a/b" becomes "archived-a/b". */
 static int archive(int share_fd, int parent_fd, const char *name, const char *id, struct error *error)
 {
@@ -308,6 +317,8 @@ static int archive(int share_fd, int parent_fd, const char *name, const char *id
         if (faccessat(to_fd, to_name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
                 errno = EEXIST;
         else if (renameat(parent_fd, name, to_fd, to_name) == 0)
+                return 0;
+        if ((errno == EEXIST || errno == ENOTEMPTY) && is_moved(parent_fd, name))
                 return 0;
         if (errno == EEXIST || errno == ENOTEMPTY)
                 return fail_because(error, EEXIST, OPERATION_ARCHIVE_DIRECTORY, id,

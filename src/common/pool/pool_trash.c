@@ -133,7 +133,7 @@ static int empty(int trash_fd, const char *name, struct error *error)
                 error->errnum = EAGAIN;
                 return -EAGAIN;
         }
-        if (r < 0)
+        if (r < 0 && r != -ESTALE) /* of a share: another node deletes the volume, too */
                 return r == -ENOENT ? 0 : r;
         return give_back(trash_fd, name, error);
 }
@@ -200,7 +200,7 @@ static int move_away(int pool_fd, int dir_fd, const char *name, const char *id, 
         if (own_fd < 0)
                 return own_fd == -ENOENT ? 1 : own_fd;
         r = tree_move(dir_fd, name, own_fd, error);
-        return r == -ENOENT ? 1 : r;
+        return r == -ENOENT || r == -ESTALE ? 1 : r;
 }
 
 int pool_trash_discard(int pool_fd, int dir_fd, const char *name, const char *id, struct error *error)
