@@ -208,6 +208,14 @@ agrees_after() {
         is "$(devices)" web-1
 }
 
+@test "the file of devices can be read by others while it is replaced" {
+        made web-1
+        written
+        at_syscall --at fchmod --run "stat -c %a '$CDI/flexgraft.json' >'$BATS_TEST_TMPDIR/mode'" "$FLEXGRAFT_BIN/volume-create" '{"name": "web-2", "size": "1m"}'
+        assert_success
+        is "$AT_REACHED $(<"$BATS_TEST_TMPDIR/mode")" "1 644"
+}
+
 @test "a file of devices that a killed process left unreadable for others is made readable" {
         made web-1
         written

@@ -127,7 +127,8 @@ static void choose_syncs(int dirfd, const char *name, enum file_durability durab
                 *ret_file = fs.f_type != EXT4_SUPER_MAGIC || fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) < 0;
 }
 
-static int write_temporary(int dirfd, const char *name, const char *bytes, size_t size, bool sync)
+/* mode: 0: for its owner alone. */
+static int write_temporary(int dirfd, const char *name, const char *bytes, size_t size, bool sync, mode_t mode)
 {
         cleanup_close int fd = openat(dirfd, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
         int r;
@@ -135,6 +136,8 @@ static int write_temporary(int dirfd, const char *name, const char *bytes, size_
         if (fd < 0)
                 return -errno;
         r = file_write_all(fd, bytes, size);
+        if (r == 0 && mode != 0 && fchmod(fd, mode) < 0)
+                r = -errno;
         if (r == 0 && sync)
                 r = sync_fd(fd);
         return r;
@@ -153,7 +156,8 @@ void file_remove_temporary(int dirfd, const char *name)
                 (void)unlinkat(dirfd, temporary, 0); /* usually there is none */
 }
 
-int file_replace(int dirfd, const char *name, const char *bytes, size_t size, enum file_durability durability)
+static int replace(int dirfd, const char *name, const char *bytes, size_t size, enum file_durability durability,
+                   mode_t mode)
 {
         char temporary[NAME_MAX + 1];
         bool sync_file;
@@ -163,7 +167,7 @@ int file_replace(int dirfd, const char *name, const char *bytes, size_t size, en
         if (temporary_name(name, temporary) < 0)
                 return -ENAMETOOLONG;
         choose_syncs(dirfd, name, durability, &sync_file, &sync_dir);
-        r = write_temporary(dirfd, temporary, bytes, size, sync_file);
+        r = write_temporary(dirfd, temporary, bytes, size, sync_file, mode);
         if (r == 0 && renameat(dirfd, temporary, dirfd, name) < 0)
                 r = -errno;
         if (r < 0) {
@@ -171,6 +175,17 @@ int file_replace(int dirfd, const char *name, const char *bytes, size_t size, en
                 return r;
         }
         return sync_dir ? sync_fd(dirfd) : 0;
+}
+
+int file_replace(int dirfd, const char *name, const char *bytes, size_t size, enum file_durability durability)
+{
+        return replace(dirfd, name, bytes, size, durability, 0);
+}
+
+int file_replace_for(mode_t mode, int dirfd, const char *name, const char *bytes, size_t size,
+                     enum file_durability durability)
+{
+        return replace(dirfd, name, bytes, size, durability, mode);
 }
 
 int file_open_leased(int dirfd, const char *path, int flags, mode_t mode)

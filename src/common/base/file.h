@@ -48,6 +48,10 @@ bool file_is_of_kernel(int fd);
  */
 int file_replace(int dirfd, const char *name, const char *bytes, size_t size, enum file_durability durability);
 
+/* file_replace_for() - the same, of a file that others may read: it has this mode at every moment. */
+int file_replace_for(mode_t mode, int dirfd, const char *name, const char *bytes, size_t size,
+                     enum file_durability durability);
+
 /* file_remove_temporary() - remove what a process left that was killed in file_replace(). */
 void file_remove_temporary(int dirfd, const char *name);
 

@@ -203,7 +203,6 @@ static json_t *sorted(json_t *devices)
 static int replace(int dir_fd, const char *name, json_t *value, struct error *error)
 {
         cleanup_json json_t *was = NULL;
-        cleanup_close int fd = -EBADF;
         struct error ignored;
         struct stat st;
         char *text;
@@ -214,13 +213,10 @@ static int replace(int dir_fd, const char *name, json_t *value, struct error *er
                 return 0;
         if ((text = json_text_make(value)) == NULL)
                 return fail(error, ENOMEM, OPERATION, name);
-        r = file_replace(dir_fd, name, text, strlen(text), FILE_DURABLE);
-        free(text);
-        if (r < 0)
-                return fail(error, -r, OPERATION, name);
         /* engines that run without root read it, too */
-        fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-        return fd < 0 || fchmod(fd, FILE_MODE) < 0 ? fail(error, errno, OPERATION, name) : 1;
+        r = file_replace_for(FILE_MODE, dir_fd, name, text, strlen(text), FILE_DURABLE);
+        free(text);
+        return r < 0 ? fail(error, -r, OPERATION, name) : 1;
 }
 
 static int open_directory(const struct config *config, struct error *error)
