@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "arguments.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <jansson.h>
 #include <libmount/libmount.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -227,18 +230,47 @@ static int refuse_word(struct error *error, int letter)
         return fail_because(error, EINVAL, OPERATION_PARSE, text, "unknown option %s", text);
 }
 
-/* mount(8) takes the name for a path where the working directory has something of that name. */
-static void take_source(struct arguments *arguments, const char *word)
+/* What the symbolic link in the working directory is called that leads there; NULL: there is none. */
+static const char *link_to(const char *word, char ret_name[NAME_MAX + 1])
+{
+        const struct dirent *entry;
+        DIR *list = opendir(".");
+        const char *found = NULL;
+
+        while (list != NULL && found == NULL && (entry = readdir(list)) != NULL) {
+                char path[PATH_MAX]; /* a byte of it tells that it is a link */
+
+                if (readlink(entry->d_name, path, 1) > 0 && realpath(entry->d_name, path) != NULL &&
+                    strcmp(path, word) == 0 && text_copy(ret_name, NAME_MAX + 1, entry->d_name))
+                        found = ret_name;
+        }
+        if (list != NULL)
+                (void)closedir(list); /* only read from */
+        return found;
+}
+
+/*
+ * mount(8) takes the name for a path where the working directory has something of that name: then it is that of another
+ * volume if it is a symbolic link's.
+ */
+static int take_source(struct arguments *arguments, const char *word, struct error *error)
 {
         char here[PATH_MAX];
+        char name[NAME_MAX + 1];
         size_t length;
 
         arguments->source = word;
         if (word[0] != '/' || getcwd(here, sizeof here) == NULL)
-                return;
+                return 0;
+        if (link_to(word, name) != NULL)
+                return fail_because(error, EINVAL, OPERATION_PARSE, name,
+                                    "the working directory %s has a symbolic link \"%s\", which mount(8) takes for the "
+                                    "source: rename that, or go to another directory",
+                                    here, name);
         length = strcmp(here, "/") == 0 ? 0 : strlen(here);
         if (strncmp(word, here, length) == 0 && word[length] == '/' && strchr(word + length + 1, '/') == NULL)
                 arguments->source = word + length + 1;
+        return 0;
 }
 
 static int resolve_target(struct arguments *arguments, const char *word, struct error *error)
@@ -290,7 +322,7 @@ int arguments_read_mount(struct arguments *ret_arguments, bool own, int argc, ch
         if (argc - optind != 2)
                 return fail_because(error, EINVAL, OPERATION_PARSE, "arguments", "a source and a target are needed");
         if (own)
-                take_source(ret_arguments, argv[optind]);
+                r = take_source(ret_arguments, argv[optind], error);
         else
                 ret_arguments->source = argv[optind];
         ret_arguments->export = !own && text_starts(ret_arguments->source, MAPPABLE_NFS);

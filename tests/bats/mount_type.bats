@@ -541,6 +541,55 @@ remounts() {
         is_away db
 }
 
+@test "in a directory that has a symbolic link of the volume's name, mount mounts no other volume and makes none" {
+        made db
+        made secrets
+        mkdir "$BATS_TEST_TMPDIR/here"
+        cd "$BATS_TEST_TMPDIR/here"
+        touch secrets
+        ln -s secrets db
+        mount_type db "$POINT"
+        says 1 'symbolic link "db"'
+        ln -sfn ../srv db
+        mount_type -o create=8m db "$POINT"
+        says 1 'symbolic link "db"'
+        cd /
+        is "$(node_mounts_at "$POINT")" 0
+        is "$(provisioned)" $'db.json\nsecrets.json'
+}
+
+@test "umount of a directory that another volume had before detaches the volume that it has" {
+        local first second boot entry
+        made a
+        made b
+        for boot in same other; do
+                for first in a b; do
+                        second=b
+                        [[ $first == a ]] || second=a
+                        mount_type "$first" "$POINT"
+                        ends_with 0
+                        umount --internal-only "$POINT"
+                        if [[ $boot == other ]]; then
+                                jq -c '.bootId = "00000000-0000-0000-0000-000000000000"' "$STATE_DIR/volumes/$first.json" >"$BATS_TEST_TMPDIR/record"
+                                cp "$BATS_TEST_TMPDIR/record" "$STATE_DIR/volumes/$first.json"
+                        fi
+                        mount_type "$second" "$POINT"
+                        ends_with 0
+                        # tmpfs lists the newest name first: the other volume's record is found first
+                        for entry in "$STATE_DIR"/uses/*/d*":v:$first.json"; do
+                                mv "$entry" "$BATS_TEST_TMPDIR/entry"
+                                mv "$BATS_TEST_TMPDIR/entry" "$entry"
+                        done
+                        umount_type "$POINT"
+                        ends_with 0
+                        [[ ! -e $STATE_DIR/volumes/$second.json ]]
+                        mount_type "$first" "$POINT"
+                        umount_type "$POINT"
+                        is_away "$first"
+                done
+        done
+}
+
 @test "-f only looks, -n writes nothing into utab, -v says what was done" {
         made db
         mount_type -f db "$POINT"

@@ -25,6 +25,7 @@ struct job {
         const char *state_dir;
         unsigned timeout_seconds; /* of unmounting */
         const struct node_unmount *request;
+        struct mount_seen seen; /* at the target; of nothing, if that cannot be seen */
         char name[VOLUME_NAME_MAX];
         struct error *left;
 };
@@ -44,7 +45,8 @@ static int match(struct volume_record *record, const char *file, void *argument,
         if (place == NULL || place == &record->staged)
                 return 0;
         (void)text_copy(job->name, sizeof job->name, record->name);
-        return 1;
+        /* another may have had the directory before, and left it without a call of this program */
+        return mount_seen_is(&job->seen, &place->identity) && volume_record_is_of_this_boot(record);
 }
 
 /* The volume whose record names the directory: 1, or 0 none does. */
@@ -55,8 +57,11 @@ static int find_volume(struct job *job, struct error *error)
 
         if (r < 0)
                 return r == -ENOENT ? 0 : r;
+        if (mount_see(AT_FDCWD, job->target, &job->seen) < 0)
+                job->seen = (struct mount_seen){};
         (void)uses_complete(job->state_dir, &state, error); /* if it fails, all records are read */
-        return volume_record_each_on(&state, job->target, match, job, error);
+        r = volume_record_each_on(&state, job->target, match, job, error);
+        return r < 0 ? r : r > 0 || job->name[0] != '\0';
 }
 
 static int make_read_only(const struct job *job, struct error *error)
