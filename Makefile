@@ -408,8 +408,9 @@ install: all generated
 	install -m 0644 $(GENERATED)/completions/zsh/* $(DESTDIR)$(zshdir)
 	for file in hooks.d/*.in deploy/systemd/*; do \
 		case $$file in deploy/*) dir=$(unitdir) ;; *) dir=$(hooksdir) ;; esac; \
-		new=$(DESTDIR)$$dir/$$(basename "$$file" .in); \
-		sed 's|@sbindir@|$(sbindir)|' "$$file" >$$new && chmod 0644 $$new || exit 1; \
+		name=$$(basename "$$file" .in); new=$(DESTDIR)$$dir/.$$name.new; \
+		sed 's|@sbindir@|$(sbindir)|' "$$file" >$$new && chmod 0644 $$new && mv -f $$new $(DESTDIR)$$dir/$$name || \
+			{ rm -f $$new; exit 1; }; \
 	done
 
 # The files that `make install` would install, and directories of flexgraft alone.

@@ -504,6 +504,16 @@ END
         PROGRAMS=$NODE/srv/third/inner holds "$FIRST"
 }
 
+@test "a directory of programs whose path has the name of the driver, or like it, or kubelet's directory, is left as it is" {
+        local dir
+        for dir in /opt/csi-flexgraft-io /opt/csi.flexgraft.io /var/snap/common/var/lib/kubelet/plugins/programs; do
+                installed --from "$FIRST" --program-dir "$dir" --name x.y --kubelet-dir /var/snap/common/var/lib/kubelet
+                [[ $(unit_value flexgraft-csi.service ExecStart) == "$dir/csi-driver "* ]]
+                [[ -x $NODE$dir/csi-driver ]]
+                installed --uninstall --name x.y
+        done
+}
+
 # bats test_tags=deep
 @test "the programs go where they are, where they may be written, or where they are told to go" {
         installed --from "$FIRST" --program-dir /srv/programs

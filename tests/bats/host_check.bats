@@ -554,3 +554,17 @@ with_modules() {
         is "$(row dm-thin-pool state) - $(row dm-thin-pool found)" 'ok - it is built into the kernel'
         is "$(row dm-raid state)" missing
 }
+
+# bats test_tags=kernel
+@test "a module that is installed is missing where the kernel loads modules no more" {
+        [[ ! -e /sys/module/dm_thin_pool ]] || skip 'the kernel has the module'
+        [[ -e /proc/modules ]] || skip 'the kernel loads no modules'
+        with_modules modules.dep kernel/drivers/md/dm-thin-pool.ko:
+        check
+        is "$(row dm-thin-pool state)" ok
+        echo 1 >"$BATS_TEST_TMPDIR/disabled"
+        # shellcheck disable=SC2016 # expanded by that shell
+        HELPER_PREFIX+=(sh -c 'mount --bind "$1" /proc/sys/kernel/modules_disabled && shift && exec "$@"' sh "$BATS_TEST_TMPDIR/disabled")
+        check
+        is "$(row dm-thin-pool state)" missing
+}

@@ -225,6 +225,14 @@ static int list_has(const char *list, const char *name)
         return found;
 }
 
+/* Since kernel.modules_disabled was set, which is for as long as the kernel runs. */
+static bool is_closed(void)
+{
+        char text[8];
+
+        return file_read(AT_FDCWD, "/proc/sys/kernel/modules_disabled", text, sizeof text) > 0 && text[0] == '1';
+}
+
 void module_find(const char *name, struct host_finding *ret_finding)
 {
         char path[PATH_MAX];
@@ -239,7 +247,7 @@ void module_find(const char *name, struct host_finding *ret_finding)
                 host_found(ret_finding, HOST_OK, "it is built into the kernel");
                 return;
         }
-        r = access("/proc/modules", F_OK) < 0 ? -ENOSYS : list_has("modules.dep", name);
+        r = access("/proc/modules", F_OK) < 0 || is_closed() ? -ENOSYS : list_has("modules.dep", name);
         if (r == 1)
                 host_found(ret_finding, HOST_OK, "module %s is installed, and not loaded yet", name);
         else if (r == 0)
