@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/file.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "block/device.h"
@@ -143,8 +142,7 @@ static bool is_path_of(char *backing, const char *file)
 int loop_device_look_lost(const char *path, const char *file, int failure, struct loop_device *ret_device)
 {
         char backing[PATH_MAX];
-        char autoclear[64];
-        char text[16] = "";
+        char text[16];
         struct stat st;
 
         if (!loop_device_is_end(failure) || stat(path, &st) < 0 || !S_ISBLK(st.st_mode) ||
@@ -152,8 +150,8 @@ int loop_device_look_lost(const char *path, const char *file, int failure, struc
                 return 0;
         *ret_device = (struct loop_device){ .number = st.st_rdev, .lost = true };
         (void)text_copy(ret_device->path, sizeof ret_device->path, path);
-        (void)snprintf(autoclear, sizeof autoclear, "/sys/block/%.16s/loop/autoclear", path + strlen("/dev/"));
-        ret_device->ending = file_read(AT_FDCWD, autoclear, text, sizeof text) > 0 && text[0] == '1';
+        ret_device->ending =
+                block_device_attribute(st.st_rdev, "loop/autoclear", text, sizeof text) == 0 && text[0] == '1';
         return 1;
 }
 
