@@ -13,7 +13,6 @@
 #include "closing.h"
 #include "descriptors.h"
 #include "locks.h"
-#include "newer.h"
 #include "operation.h"
 #include "passthrough.h"
 #include "request.h"

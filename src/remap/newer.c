@@ -35,7 +35,9 @@ struct fuse_in_header *newer_translate(struct fuse_in_header *request, size_t si
         static const struct {
                 uint32_t newer;
                 uint32_t known;
-        } opcodes[] = { { NEWER_TMPFILE, FUSE_CREATE }, { NEWER_STATX, FUSE_GETATTR } };
+        } opcodes[] = { { NEWER_TMPFILE, FUSE_CREATE },
+                        { NEWER_STATX, FUSE_GETATTR },
+                        { NEWER_COPY, FUSE_COPY_FILE_RANGE } };
 
         for (size_t i = 0; i < sizeof opcodes / sizeof opcodes[0]; i++)
                 if (request->opcode == opcodes[i].newer && size <= sizeof *copy) {

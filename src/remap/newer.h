@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * newer.h - requests that libfuse 3.14 does not know. Each begins as one that it knows, and is given to it as that; the
- * operation finds the request as it is by request_current(), and answers it itself. So what is repeated after a crash is
- * the request as the kernel sent it.
+ * newer.h - requests that libfuse 3.14 does not know (NEWER_... of request.h). Each begins as one that it knows, and is
+ * given to it as that; the operation finds the request as it is by request_current(), and answers it itself. So what is
+ * repeated after a crash is the request as the kernel sent it.
  */
 #ifndef FLEXGRAFT_REMAP_NEWER_H
 #define FLEXGRAFT_REMAP_NEWER_H
@@ -11,11 +11,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-enum {
-        NEWER_TMPFILE = FUSE_TMPFILE, /* Linux 6.1: as FUSE_CREATE; the name is "/" */
-        NEWER_STATX = 52,             /* Linux 6.6: as FUSE_GETATTR, and which attributes are wanted */
-};
 
 /* The answer to NEWER_STATX: struct fuse_statx_out of Linux 6.6. */
 struct newer_time {

@@ -61,6 +61,7 @@ bool request_takes_long(const struct fuse_in_header *header)
         case FUSE_FSYNCDIR:
         case FUSE_FALLOCATE:
         case FUSE_COPY_FILE_RANGE:
+        case NEWER_COPY:
         case FUSE_LSEEK:
                 return true;
         default:
@@ -198,6 +199,7 @@ int request_files(const struct fuse_in_header *header, int ret_fds[REQUEST_FILES
                 ret_fds[0] = (int)set->fh;
                 return (set->valid & FATTR_FH) != 0;
         case FUSE_COPY_FILE_RANGE:
+        case NEWER_COPY:
                 ret_fds[0] = (int)copy->fh_in;
                 ret_fds[1] = (int)copy->fh_out;
                 return 2;

@@ -19,6 +19,13 @@
 #define ANSWER_KEPT (ANSWER_SIZE - 32) /* of the place for an answer; behind it are notes of the request */
 #define REQUEST_FILES_MAX 2
 
+/* Requests that libfuse 3.14 does not know (newer.h). */
+enum {
+        NEWER_TMPFILE = FUSE_TMPFILE, /* Linux 6.1: as FUSE_CREATE; the name is "/" */
+        NEWER_STATX = 52,             /* Linux 6.6: as FUSE_GETATTR, and which attributes are wanted */
+        NEWER_COPY = 53, /* Linux 6.18: as FUSE_COPY_FILE_RANGE; the answer's size has 64 bits (docs/KERNEL.md) */
+};
+
 /* request_buffer() - the buffer of a slot. Its request's len is 0 when there is none, or it is answered. */
 struct fuse_in_header *request_buffer(int slot);
 

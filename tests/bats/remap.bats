@@ -233,6 +233,26 @@ print(*copied)' >"$BATS_TEST_TMPDIR/copied"
         is "$(<"$BATS_TEST_TMPDIR/copied")" "16777216 22347776 33554432 67108864"
 }
 
+# The kernel gives up on requests to copy for good when two at a time are answered that they are not known.
+@test "the first copies of a mount are made by the daemon, also when there are several at one time" {
+        remap_bed tmpfs
+        trace_daemon -e trace=copy_file_range -e inject=write,writev:delay_enter=200000
+        in_container /usr/bin/python3 -c '
+import os, threading
+def copy(number):
+    source = os.open(f"/tmpfs/from{number}", os.O_RDWR | os.O_CREAT)
+    os.truncate(source, 4096)
+    target = os.open(f"/tmpfs/to{number}", os.O_WRONLY | os.O_CREAT)
+    begin.wait()
+    assert os.copy_file_range(source, target, 4096) == 4096
+begin = threading.Barrier(2)
+threads = [threading.Thread(target=copy, args=(number,)) for number in range(2)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()'
+        trace_ends
+        is "$(grep -c "copy_file_range(.* = 4096" "$TRACE")" 2
+}
+
 @test "data and holes are found" {
         remap_bed
         check seek
