@@ -2,12 +2,14 @@
 #include "inject/apply.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/interrupt.h"
+#include "base/populate.h"
 #include "base/progress.h"
 #include "base/sort.h"
 #include "base/text.h"
@@ -467,6 +469,7 @@ int plan_apply(const struct plan *plan, struct outcome *ret_outcome, struct erro
                 return apply_removal(run, ret_outcome, error);
         }
         session_init(&run->session, plan->request->dry_run, /* policy= */ NULL, /* created_root= */ NULL);
+        populate(&injection, offsetof(struct injection, source)); /* the record is the last that each call fills */
         injection_init(&injection, &run->session, plan->request);
         run->injections = &injection;
         run->count = 1;

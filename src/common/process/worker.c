@@ -21,8 +21,10 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/interrupt.h"
+#include "base/populate.h"
 
 #define STACK_SIZE_BYTES ((size_t)512 * 1024) /* address space; only what is touched is ever memory */
+#define STACK_USED_BYTES ((size_t)44 * 1024)  /* by most workers */
 #define NUDGE_MS 100                          /* between two nudges of a worker (base/interrupt) */
 #define GRACE_MS 500                          /* how long a killed child may take to end before it is left behind */
 #define OTHERS_LEAST_MS 50                    /* of each wait for others, when their time is over */
@@ -97,7 +99,10 @@ static char *take_stack(void)
         if (idle_count > 0)
                 return idle_stacks[--idle_count];
         stack = mmap(NULL, STACK_SIZE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
-        return stack == MAP_FAILED ? NULL : stack;
+        if (stack == MAP_FAILED)
+                return NULL;
+        populate(stack + STACK_SIZE_BYTES - STACK_USED_BYTES, STACK_USED_BYTES);
+        return stack;
 }
 
 static void give_stack(char *stack)
