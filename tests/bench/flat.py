@@ -20,7 +20,7 @@ import sys
 
 BIN, WORK, CONTAINER, MANY, ROUNDS = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:])
 GOAL = 1.2
-LISTED = 1000
+LISTED = min(1000, MANY)
 NULL = os.open(os.devnull, os.O_RDWR)
 
 
@@ -138,8 +138,22 @@ LOOP = json.dumps(
 )
 
 
-def volume(name):
-    return json.dumps({"name": name, "size": 4096, "pool": "fast"})
+def volume(name, size=4096):
+    return json.dumps({"name": name, "size": size, "pool": "fast"})
+
+
+def held(target):
+    return json.dumps({"container": CONTAINER, "volume": "held", "target": f"{WORK}/{target}"})
+
+
+def block(device):
+    return json.dumps({"container": CONTAINER, "source": device, "target": f"{WORK}/target", "fsType": "ext4"})
+
+
+def between(path, target):
+    """Of one container, to a place of its own."""
+    places = {"from": path, "to": target}
+    return json.dumps({key: {"container": CONTAINER, "path": f"{WORK}/{path}"} for key, path in places.items()})
 
 
 def tmpfs(name):
@@ -172,10 +186,22 @@ def one_round(node, costs):
     timed("volume-create, repeated", "volume-create", volume("mine"))
     timed("volume-capacity", "volume-capacity", '{"pool": "fast"}')
     timed("volume-delete", "volume-delete", '{"name": "mine"}')
+    node.call("volume-create", volume("held", "16Mi"))
+    timed("volume-expand", "volume-expand", '{"name": "held", "size": "32Mi"}')
+    timed("mount-volume", "mount-volume", held("target"))
+    timed("mount-remove of a volume", "mount-remove", where)
+    timed("volume-snapshot", "volume-snapshot", '{"name": "held", "snapshot": "taken"}')
+    timed("volume-list of one", "volume-list", '{"name": "held"}')
+    node.call("volume-delete", '{"name": "taken"}')
+    node.call("volume-delete", '{"name": "held"}')
     timed("driver: attach", "verbs/attach", LOOP, "node")
     device = node.says("verbs/attach", LOOP, "node")["device"]
     timed("driver: mountdevice", "verbs/mountdevice", f"{WORK}/global", device, LOOP)
+    timed("container to container", "mount-container-to-container", between("source", "target"))
+    node.call("mount-remove", where)
     timed("driver: unmountdevice", "verbs/unmountdevice", f"{WORK}/global")
+    timed("mount-block", "mount-block", block(device))
+    node.call("mount-remove", where)
     timed("driver: detach", "verbs/detach", "loop", "node")
     node.call("volume-delete", '{"name": "loop", "reclaimPolicy": "delete"}')
     timed("driver: mount", "verbs/mount", node.pod_dir("mine"), tmpfs("mine"))

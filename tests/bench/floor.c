@@ -4,6 +4,7 @@
  *
  *   floor steps KIND PID SOURCE TARGET         the kernel's steps of an injection and nothing else: no record, no
  *                                              check, no lock of attributes, no worker, no answer
+ *   floor locked block PID SOURCE TARGET       the same, with the lock of nosuid and nodev that a disk's mount gets
  *   floor calls bind|block PID SOURCE TARGET   the system calls that the helper makes for such a request, in its order,
  *                                              without any work of its own between them
  *
@@ -218,23 +219,6 @@ static int make_overlay(int user_ns)
         return fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0 ? -1 : fsmount(context, FSMOUNT_CLOEXEC, 0);
 }
 
-static int steps(void)
-{
-        bool whole = strcmp(kind, "bind") == 0 || strcmp(kind, "block") == 0; /* mapped by the container's namespace */
-        int pidfd = pidfd_open(pid, 0);
-        int root = open_proc(pid_text, "root", O_PATH);
-        int mnt_ns = open_proc(pid_text, "ns/mnt", O_RDONLY);
-        int user_ns = strcmp(kind, "container") == 0 ? -1 : open_proc(pid_text, "ns/user", O_RDONLY);
-        int target = open_beneath(root, target_path + 1, O_PATH, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
-        int mount_fd = whole ? make_mount(AT_FDCWD, false) : user_ns < 0 ? clone_of_container() : make_overlay(user_ns);
-
-        if (pidfd < 0 || target < 0 || mount_fd < 0 ||
-            set_attributes(mount_fd, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | (whole ? MOUNT_ATTR_IDMAP : 0), user_ns) <
-                    0)
-                return 1;
-        return place(mount_fd, target, mnt_ns);
-}
-
 static int lock_apart(void *mount)
 {
         struct mount_attr private = { .propagation = MS_PRIVATE };
@@ -269,6 +253,23 @@ static int lock_mount(int mount_fd)
         close(mount_fd);
         return locked == mount_fd || mount_setattr(locked, "", AT_EMPTY_PATH, &private, sizeof private) < 0 ? -1
                                                                                                             : locked;
+}
+
+static int steps(bool locked)
+{
+        bool whole = strcmp(kind, "bind") == 0 || strcmp(kind, "block") == 0; /* mapped by the container's namespace */
+        int pidfd = pidfd_open(pid, 0);
+        int root = open_proc(pid_text, "root", O_PATH);
+        int mnt_ns = open_proc(pid_text, "ns/mnt", O_RDONLY);
+        int user_ns = strcmp(kind, "container") == 0 ? -1 : open_proc(pid_text, "ns/user", O_RDONLY);
+        int target = open_beneath(root, target_path + 1, O_PATH, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
+        int mount_fd = whole ? make_mount(AT_FDCWD, false) : user_ns < 0 ? clone_of_container() : make_overlay(user_ns);
+
+        if (pidfd < 0 || target < 0 || mount_fd < 0 ||
+            set_attributes(mount_fd, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | (whole ? MOUNT_ATTR_IDMAP : 0), user_ns) <
+                    0)
+                return 1;
+        return place(locked ? lock_mount(mount_fd) : mount_fd, target, mnt_ns);
 }
 
 /* A directory in another, and whose it is. */
@@ -477,5 +478,7 @@ int main(int argc, char **argv)
         source = argv[4];
         target_path = argv[5];
         state_dir = getenv("FLOOR_STATE");
-        return strcmp(argv[1], "steps") == 0 ? steps() : calls();
+        if (strcmp(argv[1], "calls") == 0)
+                return calls();
+        return steps(strcmp(argv[1], "locked") == 0);
 }

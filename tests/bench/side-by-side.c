@@ -4,8 +4,8 @@
  *
  *   side-by-side bind ROUNDS MOUNTS BIN FLOOR WORK          bare steps, floor, mount-bind, nsenter + mount,
  *                                                         mount --namespace
- *   side-by-side block ROUNDS MOUNTS BIN FLOOR WORK DEVICE  bare steps, floor, mount-block told the type, and finding
- *                                                         it
+ *   side-by-side block ROUNDS MOUNTS BIN FLOOR WORK DEVICE  bare steps with the lock of nosuid and nodev, and without
+ *                                                         it, floor, mount-block told the type, and finding it
  *   side-by-side volume ROUNDS MOUNTS BIN FLOOR WORK DEVICE mount-block told the type, and mount-volume of the volume
  *                                                         "bench", which is staged already
  *   side-by-side container ROUNDS MOUNTS BIN FLOOR WORK     bare steps, mount-container-to-container
@@ -249,10 +249,12 @@ static struct contender helper(const char *name, char *program, char *request, c
                                    .goal = goal };
 }
 
-static struct contender bare_steps(char *floor, char *kind, char *source, char *target, struct agent *agent)
+/* steps: those of floor.c, "steps" or "locked". */
+static struct contender bare_steps(char *floor, char *steps, char *kind, char *source, char *target,
+                                   struct agent *agent)
 {
-        return (struct contender){ .name = "bare steps",
-                                   .argv = { floor, "steps", kind, agent->number, source, target },
+        return (struct contender){ .name = strcmp(steps, "locked") == 0 ? "bare steps, locked" : "bare steps",
+                                   .argv = { floor, steps, kind, agent->number, source, target },
                                    .agent = agent,
                                    .mapped = true };
 }
@@ -359,7 +361,8 @@ int main(int argc, char **argv)
         }
         snprintf(record, sizeof record, "%s/mounts/floor.json", getenv("FLOOR_STATE"));
         if (strcmp(mode, "block") == 0) {
-                contenders[count++] = bare_steps(floor, "block", device, target, &agents[0]);
+                contenders[count++] = bare_steps(floor, "locked", "block", device, target, &agents[0]);
+                contenders[count++] = bare_steps(floor, "steps", "block", device, target, &agents[0]);
                 contenders[count++] = all_calls(floor, "block", device, target, record, &agents[0]);
                 snprintf(typed, sizeof typed, "%.*s,\"fsType\":\"ext4\"}", (int)strlen(request[0]) - 1, request[0]);
                 contenders[count++] = helper("mount-block, fsType", block, typed, removal, undo[0], &agents[0], 1.6);
@@ -381,7 +384,7 @@ int main(int argc, char **argv)
                          "\"to\":{\"container\":%s,\"path\":\"%s\"}}",
                          agents[1].number, work, agents[0].number, target);
                 snprintf(other, sizeof other, "%s/mount-container-to-container", bin);
-                contenders[count++] = bare_steps(floor, "container", origin, target, &agents[0]);
+                contenders[count++] = bare_steps(floor, "steps", "container", origin, target, &agents[0]);
                 contenders[count++] =
                         helper("mount-container-to-container", other, request[2], removal, undo[0], &agents[0], 2.2);
         } else if (strcmp(mode, "overlay") == 0) {
@@ -391,7 +394,7 @@ int main(int argc, char **argv)
                          "\"target\":\"%s\"}",
                          agents[0].number, origin, origin, origin, target);
                 snprintf(other, sizeof other, "%s/mount-overlay", bin);
-                contenders[count++] = bare_steps(floor, "overlay", origin, target, &agents[0]);
+                contenders[count++] = bare_steps(floor, "steps", "overlay", origin, target, &agents[0]);
                 contenders[count++] = helper("mount-overlay", other, request[2], removal, undo[0], &agents[0], 2.2);
         } else if (strcmp(mode, "crowd") == 0) {
                 for (int i = 0; i < 2; i++)
@@ -401,7 +404,7 @@ int main(int argc, char **argv)
                 static char ns[64];
 
                 snprintf(ns, sizeof ns, "/proc/%s/ns/mnt", agents[0].number);
-                contenders[count++] = bare_steps(floor, "bind", source, target, &agents[0]);
+                contenders[count++] = bare_steps(floor, "steps", "bind", source, target, &agents[0]);
                 contenders[count++] = all_calls(floor, "bind", source, target, record, &agents[0]);
                 contenders[count++] = helper("mount-bind", bind, request[0], removal, undo[0], &agents[0], 1.6);
                 contenders[count++] = (struct contender){ .name = "nsenter+mount",
