@@ -36,6 +36,8 @@ enum grpc_code {
 
 struct call;
 
+#define CALL_SERVER_SIZE 256 /* terminated */
+
 /* What a program of flexgraft answered. */
 struct outcome {
         int status;          /* its exit status; -1: it was killed, or printed no JSON object */
@@ -57,8 +59,12 @@ struct rpc {
          * NULL or "": nothing. NULL function: never.
          */
         const char *(*alone)(const ProtobufCMessage *request);
-        /* Whether its programs may overwrite or copy a volume, or wait for a server. NULL function: never. */
-        bool (*slow)(const ProtobufCMessage *request);
+        /*
+         * Whether its programs may overwrite or copy a volume, or wait for a server. Gives: ret_server, which is "" before:
+         * what stands for the server, of CALL_SERVER_SIZE bytes: its name, or the pool that the request names. NULL
+         * function: never.
+         */
+        bool (*slow)(const ProtobufCMessage *request, char *ret_server);
 };
 /* One table per service, ended by a row without a path. */
 extern const struct rpc identity_rpcs[], controller_rpcs[], node_rpcs[], registration_rpcs[];

@@ -187,12 +187,16 @@ static void go_on(void *argument, const struct outcome *outcome)
 
 void call_run(struct call *call, const char *program, const char *const arguments[], const char *input, call_next *next)
 {
-        const bool slow = call->rpc->slow != NULL && call->rpc->slow(call->request);
+        char server[CALL_SERVER_SIZE] = "";
+        const bool slow = call->rpc->slow != NULL && call->rpc->slow(call->request, server);
+        const struct run_place place = { .queue = queue_of(call->rpc),
+                                         .slow = slow ? call->rpc->path : NULL,
+                                         .server = server,
+                                         .alone = call->alone };
 
         call->goes_on = next;
         call->looks = strcmp(program, "volume-list") == 0;
-        call->run = run_begin(queue_of(call->rpc), slow ? call->rpc->path : NULL, call->alone, program, arguments,
-                              input, go_on, call);
+        call->run = run_begin(&place, program, arguments, input, go_on, call);
 }
 
 void call_answer(struct call *call, const ProtobufCMessage *response)

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "awaited.h"
 #include "capability.h"
 
 #define CAPABILITY(word) CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__##word
@@ -54,23 +55,36 @@ ALONE(forget_alone, DeleteSnapshotRequest, snapshot_id)
 
 /* ---- what may take hours: overwriting, copying, and asking a server or a pool that does not answer */
 
-static bool always(const ProtobufCMessage *request)
+static bool always(const ProtobufCMessage *request, char *ret_server)
 {
         (void)request;
+        (void)ret_server;
+        return true;
+}
+
+static bool delete_lasts(const ProtobufCMessage *request, char *ret_server)
+{
+        (void)awaited_id(delete_alone(request), ret_server);
         return true;
 }
 
 /* Which pools are on a server, only their files say; "default" needs none. */
-static bool create_lasts(const ProtobufCMessage *request)
+static bool create_lasts(const ProtobufCMessage *request, char *ret_server)
 {
         const Csi__V1__CreateVolumeRequest *create = (const Csi__V1__CreateVolumeRequest *)request;
+        const char *server = csi_map_find(CSI_MAP(create, parameters), "server", /* any_case= */ true);
         const char *pool = csi_map_find(CSI_MAP(create, parameters), "pool", /* any_case= */ false);
+        const char *profile = csi_map_find(CSI_MAP(create, parameters), "profile", /* any_case= */ false);
 
+        if (server != NULL)
+                awaited_server(server, ret_server);
+        else if (pool != NULL)
+                awaited_pool(pool, ret_server);
+        else
+                awaited_profile(profile, ret_server);
         return create->volume_content_source != NULL ||
                csi_capabilities_need_share(create->n_volume_capabilities, create->volume_capabilities) ||
-               csi_map_find(CSI_MAP(create, parameters), "server", /* any_case= */ true) != NULL ||
-               (pool != NULL && strcmp(pool, "default") != 0) ||
-               csi_map_find(CSI_MAP(create, parameters), "profile", /* any_case= */ false) != NULL;
+               server != NULL || (pool != NULL && strcmp(pool, "default") != 0) || profile != NULL;
 }
 
 #define ROW(method, word, function, same, may_last)                                                                    \
@@ -82,7 +96,7 @@ static bool create_lasts(const ProtobufCMessage *request)
 
 const struct rpc controller_rpcs[] = {
         ROW("CreateVolume", create_volume, controller_create_volume, create_alone, create_lasts),
-        ROW("DeleteVolume", delete_volume, controller_delete_volume, delete_alone, always),
+        ROW("DeleteVolume", delete_volume, controller_delete_volume, delete_alone, delete_lasts),
         ROW("ValidateVolumeCapabilities", validate_volume_capabilities, controller_validate, NULL, NULL),
         ROW("ListVolumes", list_volumes, controller_list_volumes, NULL, NULL),
         ROW("ControllerGetVolume", controller_get_volume, controller_get_volume, NULL, NULL),

@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 
+#include "awaited.h"
 #include "base/failure.h"
 #include "base/reply.h"
 #include "calls.h"
@@ -29,7 +30,7 @@ static int begin(int argc, char **argv, struct error *error)
         int r;
 
         if ((r = options_read(argc, argv, &options, error)) < 0 || (r = runs_begin(error)) < 0 ||
-            (activated = listen_begin(&options, listeners, error)) < 0)
+            (r = awaited_begin(error)) < 0 || (activated = listen_begin(&options, listeners, error)) < 0)
                 return r < 0 ? r : activated; /* the launcher ends with this process */
         calls_begin(&options.csi);
         return server_begin(listeners, activated > 0 ? options.idle_seconds : 0, options.grace_seconds, error);

@@ -4,9 +4,9 @@
 
 #include <string.h>
 
+#include "awaited.h"
 #include "base/text.h"
 #include "controller.h"
-#include "share.h"
 
 #define INLINE_ID_LENGTH 68 /* "csi-" and a SHA-256 */
 
@@ -61,29 +61,46 @@ static const char *volume_of(const ProtobufCMessage *request)
 }
 
 /* A server may not answer. */
-static bool asks_server(const ProtobufCMessage *request)
-{
-        struct csi_share ignored;
-
-        return csi_share_read(volume_of(request), &ignored);
-}
-
-/* Its context says that, too, of a volume whose id does not. */
-static bool mounts_server(const ProtobufCMessage *request)
+static bool mounts_server(const ProtobufCMessage *request, char *ret_server)
 {
         const Csi__V1__NodePublishVolumeRequest *publish = (const void *)request;
         const struct node_use use = { .context_count = publish->n_volume_context,
                                       .context = (const void *const *)publish->volume_context };
 
-        return node_is_nfs(&use) || asks_server(request);
+        if (!node_is_nfs(&use))
+                return awaited_id(publish->volume_id, ret_server);
+        node_server(&use, ret_server);
+        return true;
+}
+
+/*
+ * Requests about what is mounted have no context. The mount shows what that has said, also to a driver that was started
+ * since; of a volume that is not mounted there is its id.
+ */
+static bool asks_server(const char *path, const char *id, char *ret_server)
+{
+        return awaited_mount(path, ret_server) || awaited_id(id, ret_server);
+}
+
+static bool measures_server(const ProtobufCMessage *request, char *ret_server)
+{
+        const Csi__V1__NodeGetVolumeStatsRequest *stats = (const void *)request;
+
+        return asks_server(stats->volume_path, stats->volume_id, ret_server);
 }
 
 /* An inline volume, by the id that kubelet gives it (makeVolumeHandle() in pkg/volume/csi), may be overwritten at its end. */
-static bool erases(const ProtobufCMessage *request)
+static bool may_be_erased(const char *id)
 {
-        const char *id = volume_of(request);
+        return text_starts(id, "csi-") && strlen(id) == INLINE_ID_LENGTH;
+}
 
-        return (text_starts(id, "csi-") && strlen(id) == INLINE_ID_LENGTH) || asks_server(request);
+static bool unmounts_server(const ProtobufCMessage *request, char *ret_server)
+{
+        const Csi__V1__NodeUnpublishVolumeRequest *unpublish = (const void *)request;
+
+        return asks_server(unpublish->target_path, unpublish->volume_id, ret_server) ||
+               may_be_erased(unpublish->volume_id);
 }
 
 #define ROW(name, lower, begin_function, alone_function, slow_function)                                                \
@@ -99,9 +116,9 @@ const struct rpc node_rpcs[] = {
         ROW(NodeStageVolume, node_stage_volume, node_stage, volume_of, NULL),
         ROW(NodeUnstageVolume, node_unstage_volume, node_unstage, volume_of, NULL),
         ROW(NodePublishVolume, node_publish_volume, node_publish, volume_of, mounts_server),
-        ROW(NodeUnpublishVolume, node_unpublish_volume, node_unpublish, volume_of, erases),
+        ROW(NodeUnpublishVolume, node_unpublish_volume, node_unpublish, volume_of, unmounts_server),
         ROW(NodeExpandVolume, node_expand_volume, node_expand, volume_of, NULL),
         /* it changes nothing, and may wait for a server while the volume is unmounted */
-        ROW(NodeGetVolumeStats, node_get_volume_stats, node_get_stats, NULL, asks_server),
+        ROW(NodeGetVolumeStats, node_get_volume_stats, node_get_stats, NULL, measures_server),
         {},
 };

@@ -84,6 +84,12 @@ bool node_is_inline(const struct node_use *use);
 /* node_is_nfs() - whether it is on a server, as its context says: its type, or a server and a share. */
 bool node_is_nfs(const struct node_use *use);
 
+/*
+ * node_server() - what stands for the server of one for which node_is_nfs() holds: the server's name in small letters,
+ * where its context has it, else its pool's, else "". ret_server has CALL_SERVER_SIZE bytes.
+ */
+void node_server(const struct node_use *use, char *ret_server);
+
 /* node_is_shared() - whether other nodes can use it, too. */
 bool node_is_shared(const struct node_use *use);
 

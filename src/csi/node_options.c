@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "awaited.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "capability.h"
@@ -52,6 +53,17 @@ bool node_is_nfs(const struct node_use *use)
 
         return type != NULL ? csi_type_find(type)->server
                             : find_of_nfs(use, "server") != NULL && find_of_nfs(use, "share") != NULL;
+}
+
+void node_server(const struct node_use *use, char *ret_server)
+{
+        const char *server = find_of_nfs(use, "server");
+        const char *source = find(use, "source");
+
+        if (server != NULL)
+                awaited_server(server, ret_server);
+        else if (source == NULL || !awaited_source(source, ret_server))
+                awaited_pool(find(use, "pool"), ret_server);
 }
 
 bool node_is_shared(const struct node_use *use)

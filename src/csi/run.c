@@ -21,15 +21,17 @@
 #include "memory.h"
 #include "outcome.h"
 
-#define SHARE(programs) ((programs)*3 / 4) /* of slots, for those that may last; of these, for one method's */
-#define CONTROLLER_PROGRAMS 16             /* of LAUNCHER_PROGRAMS: the others are for calls that a pod waits for */
+#define SHARE(programs) ((programs)*3 / 4)      /* of slots, for those that may last; of these, for one method's */
+#define SERVER_SHARE(programs) ((programs) / 3) /* of one method's, for those that wait for one server */
+#define CONTROLLER_PROGRAMS 16 /* of LAUNCHER_PROGRAMS: the others are for calls that a pod waits for */
 #define OUTPUT_MAX ((off_t)64 * 1024 * 1024)
 
 /* A program: waiting for others to end, or under way. */
 struct run {
         struct run *next;
         enum run_queue queue;
-        const char *slow; /* as in run_begin() */
+        const char *slow; /* as in struct run_place */
+        uint64_t server;  /* a number that stands for it; 0: none */
         uint32_t id;
         int input_fd;
         int output_fd;
@@ -158,14 +160,19 @@ static bool has_slot(const struct run *run)
         size_t all = 0;
         size_t slow = 0;
         size_t same = 0;
+        size_t with_server = 0;
 
         for (const struct run *other = running; other != NULL; other = other->next)
                 if (other->queue == run->queue) {
                         all++;
                         slow += other->slow != NULL;
                         same += other->slow == run->slow;
+                        with_server += other->slow == run->slow && other->server == run->server;
                 }
-        return all < most && (run->slow == NULL || (slow < SHARE(most) && same < SHARE(SHARE(most))));
+        if (run->slow == NULL)
+                return all < most;
+        return all < most && slow < SHARE(most) && same < SHARE(SHARE(most)) &&
+               (run->server == 0 || with_server < SERVER_SHARE(SHARE(SHARE(most))));
 }
 
 /* To those that have waited longest, of those that may begin. */
@@ -252,10 +259,10 @@ static size_t measure_order(const char *program, const char *const arguments[], 
         return length <= LAUNCHER_ORDER_BYTES && *ret_texts <= LAUNCHER_ARGUMENTS ? length : 0;
 }
 
-/* What stands for it in an order, not 0; two texts with one number only exclude each other. */
-static uint64_t number_of(const char *alone)
+/* What stands for it, as in an order, not 0; two texts with one number only exclude each other. NULL: 0. */
+static uint64_t number_of(const char *text)
 {
-        return alone != NULL ? hash_bytes(HASH_SEED, alone, strlen(alone)) | 1U : 0;
+        return text != NULL ? hash_bytes(HASH_SEED, text, strlen(text)) | 1U : 0;
 }
 
 /* Only the program's name, of an order that is too long. */
@@ -295,13 +302,14 @@ static int make_input(const char *text)
         return lseek(fd, 0, SEEK_SET) == 0 ? fd_take(&fd) : -errno;
 }
 
-struct run *run_begin(enum run_queue queue, const char *slow, const char *alone, const char *program,
-                      const char *const arguments[], const char *input, run_ended *ended, void *argument)
+struct run *run_begin(const struct run_place *place, const char *program, const char *const arguments[],
+                      const char *input, run_ended *ended, void *argument)
 {
-        struct run *run = make_run(alone, program, arguments);
+        struct run *run = make_run(place->alone, program, arguments);
 
-        run->queue = queue;
-        run->slow = slow;
+        run->queue = place->queue;
+        run->slow = place->slow;
+        run->server = place->server[0] != '\0' ? number_of(place->server) : 0;
         run->input_fd = -EBADF;
         run->ended = ended;
         run->argument = argument;
@@ -313,8 +321,8 @@ struct run *run_begin(enum run_queue queue, const char *slow, const char *alone,
         if (run->error != 0)
                 refuse(run, run->error);
         else {
-                push(&waiting[queue], run);
-                give_orders(&waiting[queue]);
+                push(&waiting[run->queue], run);
+                give_orders(&waiting[run->queue]);
         }
         return run;
 }

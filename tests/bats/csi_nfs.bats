@@ -419,52 +419,61 @@ option() {
         is "$(option '[.type, .share, .idMappable] | join(" ")')" "nfs /export/data always"
 }
 
-# many_publishes: one NodePublishVolume for each of 27 volumes, at one time, in the background; their answers in the file publishes.
+# many_publishes: one NodePublishVolume for each of 27 volumes, at one time, in the background; their answers in the file publishes. @ in
+# CONTEXT is another server for each third of them.
 many_publishes() {
         local i
         for i in {1..27}; do
                 printf 'NodePublishVolume {"volume_id": "v%s", "staging_target_path": "/s", "target_path": "/t/%s", "volume_capability": %s, "volume_context": {%s}}\n' \
-                        "$i" "$i" "$CAPABILITY" "$CONTEXT"
+                        "$i" "$i" "$CAPABILITY" "${CONTEXT//@/$((i % 3))}"
         done >"$CORE/lines"
         "$CSI_CLIENT" --deadline 200 --parallel "$CSI_SOCKET" - <"$CORE/lines" >"$CORE/publishes" 3>&- &
         PUBLISHES=$!
 }
 
-# many_creates PARAMETERS: one CreateVolume for each of 16 volumes, at one time, of which 9 are begun; another one is begun beside them.
+# many_creates COUNT PARAMETERS OTHER: one CreateVolume for each of 16 volumes, at one time, of which COUNT are begun; one more, of a volume with
+# the parameters OTHER, is begun beside them. @ in PARAMETERS is another one for each third of them.
 many_creates() {
         local i creates other
         asked_anew
         hold
         for i in {1..16}; do
-                echo "CreateVolume $(CAPABILITY=$WRITER volume_request "v$i" "\"parameters\": {$1}")"
+                echo "CreateVolume $(CAPABILITY=$WRITER volume_request "v$i" "\"parameters\": {${2//@/$((i % 3))}}")"
         done >"$CORE/lines"
         "$CSI_CLIENT" --deadline 200 --parallel "$CSI_SOCKET" - <"$CORE/lines" >"$CORE/creates" 3>&- &
         creates=$!
-        wait_until 20 has_begun 9 # the others wait before what is asked for next
-        "$CSI_CLIENT" --deadline 200 "$CSI_SOCKET" CreateVolume "$(CAPABILITY=$WRITER volume_request other)" >"$CORE/other" 3>&- &
+        wait_until 20 has_begun "$1" # the others wait before what is asked for next
+        "$CSI_CLIENT" --deadline 200 "$CSI_SOCKET" CreateVolume "$(CAPABILITY=$WRITER volume_request other "\"parameters\": {$3}")" >"$CORE/other" 3>&- &
         other=$!
-        wait_until 20 has_begun 10
+        wait_until 20 has_begun $(($1 + 1))
         wait_until 20 grep -q '"other"' "$CORE/input"
-        is "$(grep -o '"v[0-9]*"' "$CORE/input" | wc -l)" 9 "programs that may wait for a server" || return 1
+        is "$(grep -o '"v[0-9]*"' "$CORE/input" | wc -l)" "$1" "programs that may wait for a server" || return 1
         let_go
         wait "$creates" "$other"
         is "$(cut -d' ' -f1 "$CORE/creates" | sort | uniq -c | tr -s ' ')" " 16 OK"
 }
 
-@test "volumes that are made on a server that does not answer leave places for others to be made, whatever names the server" {
+@test "volumes that are made on servers that do not answer leave places for others to be made, whatever names the server" {
         make_program volume-create '{"status": "Success", "volume": {"name": "data", "type": "nfs", "targetType": "mount", "size": 8388608}}'
-        many_creates '"Server": "nas.example.org", "share": "/export"'
-        many_creates '"pool": "nas"'
-        many_creates '"profile": "web"'
+        many_creates 9 '"Server": "nas-@.example.org", "share": "/export"' ''
+        many_creates 9 '"pool": "nas-@"' ''
+        many_creates 9 '"profile": "web-@"' ''
 }
 
-@test "volumes of a dead server that are deleted leave places for other calls that may wait, as those for capacity and for volumes of named pools" {
+@test "volumes that are made on a server that does not answer leave places for those of another one, whatever names the servers" {
+        make_program volume-create '{"status": "Success", "volume": {"name": "data", "type": "nfs", "targetType": "mount", "size": 8388608}}'
+        many_creates 3 '"Server": "nas.example.org", "share": "/export"' '"server": "other.example.org", "share": "/export"'
+        many_creates 3 '"pool": "nas"' '"pool": "other"'
+        many_creates 3 '"profile": "web"' '"profile": "other"'
+}
+
+@test "volumes of dead servers that are deleted leave places for other calls that may wait, as those for capacity and for volumes of named pools" {
         local i deletes others=()
         make_program volume-capacity '{"status": "Success", "pools": []}'
         make_program volume-create '{"status": "Success", "volume": {"name": "data", "type": "loop", "targetType": "mount", "size": 8388608}}'
         hold
         for i in {1..16}; do
-                echo "DeleteVolume {\"volume_id\": \"nas.example.org#export#v$i#v$i#retain\"}"
+                echo "DeleteVolume {\"volume_id\": \"nas-$((i % 3)).example.org#export#v$i#v$i#retain\"}"
         done >"$CORE/lines"
         "$CSI_CLIENT" --deadline 200 --parallel "$CSI_SOCKET" - <"$CORE/lines" >"$CORE/deletes" 3>&- &
         deletes=$!
@@ -482,11 +491,11 @@ many_creates() {
         is "$(cut -d' ' -f1 "$CORE/deletes" | sort | uniq -c | tr -s ' ')" " 16 OK"
 }
 
-@test "volumes of a server that does not answer leave places for other calls of a node, also where only their attributes name it" {
+@test "volumes of servers that do not answer leave places for other calls of a node, also where only their attributes name it" {
         local other
         mount_verb
         hold
-        CONTEXT='"server": "nas.example.org", "share": "/export"'
+        CONTEXT='"server": "nas-@.example.org", "share": "/export"'
         many_publishes
         wait_until 20 has_begun 18 # the others wait before what is asked for next
         CAPABILITY=$WRITER
@@ -494,8 +503,71 @@ many_creates() {
                 \"volume_capability\": $WRITER, \"volume_context\": {\"type\": \"loop\"}}" >"$CORE/other" 3>&- &
         other=$!
         wait_until 20 has_begun 19
-        is "$(grep -c nas.example.org "$CORE/began")" 18 "programs that may wait for a server"
+        is "$(grep -c 'nas-[0-2].example.org' "$CORE/began")" 18 "programs that may wait for a server"
         let_go
         wait "$PUBLISHES" "$other"
         is "$(cut -d' ' -f1 "$CORE/publishes" | sort | uniq -c | tr -s ' ')" " 27 OK"
+}
+
+# one_more "METHOD REQUEST"...: of these calls, made in this order, only the last is begun beside the six of many_publishes or the like that are, and
+# all end well. What it began is in the file last.
+one_more() {
+        local other
+        wait_until 20 has_begun 6 # the others wait before what is asked for next
+        printf '%s\n' "$@" | "$CSI_CLIENT" --deadline 200 --parallel "$CSI_SOCKET" - >"$CORE/other" 3>&- &
+        other=$!
+        wait_until 20 has_begun 7
+        tail -n 1 "$CORE/began" >"$CORE/last"
+        let_go
+        wait "$PUBLISHES" "$other"
+        is "$(cut -d' ' -f1 "$CORE/publishes" "$CORE/other" | sort | uniq -c | tr -s ' ')" " $((27 + $#)) OK"
+}
+
+# publish_of VOLUME SERVER: NodePublishVolume of a volume that only its context says to be on that server.
+publish_of() {
+        printf 'NodePublishVolume {"volume_id": "%s", "staging_target_path": "/s", "target_path": "/t/other", "volume_capability": %s, "volume_context": {%s}}' \
+                "$1" "$CAPABILITY" "\"server\": \"$2\", \"share\": \"/export\""
+}
+
+@test "a server that does not answer leaves places for another one, also where it is spelled in two ways" {
+        mount_verb
+        hold
+        CONTEXT='"server": "nas.example.org", "share": "/export"'
+        many_publishes
+        one_more "$(publish_of other other.example.org)"
+        is "$(grep -c other.example.org "$CORE/last")" 1
+
+        asked_anew
+        hold
+        CONTEXT='"type": "nfs", "source": "NAS.example.org:/export/@"'
+        many_publishes
+        one_more "$(publish_of same nas.example.org)" "$(publish_of other other.example.org)"
+        is "$(grep -c other.example.org "$CORE/last")" 1
+}
+
+# mounted_of SERVER TARGET...: something from that server is mounted there, as the table of mounts says it; it is a tmpfs.
+mounted_of() {
+        local target
+        for target in "${@:2}"; do
+                mkdir -p "$target"
+                mount -t tmpfs "$1:/export" "$target"
+        done
+}
+
+@test "static volumes that are unmounted from a server that does not answer leave places for those of another one, whichever driver mounted them" {
+        local i pods=$KUBELET/pods
+        make_program unmount '{"status": "Success"}'
+        mv "$CORE/bin/unmount" "$CORE/bin/verbs/"
+        mounted_of nas.example.org "$pods"/{1..27}/mount
+        mounted_of other.example.org "$pods/other/mount"
+        ln -s "$KUBELET" "$CORE/link" # by which kubelet knows its directory
+        hold
+        for i in {1..27}; do
+                echo "NodeUnpublishVolume {\"volume_id\": \"v$i\", \"target_path\": \"$CORE/link/pods/$i/mount\"}"
+        done >"$CORE/lines"
+        "$CSI_CLIENT" --deadline 200 --parallel "$CSI_SOCKET" - <"$CORE/lines" >"$CORE/publishes" 3>&- &
+        PUBLISHES=$!
+        one_more "NodeUnpublishVolume {\"volume_id\": \"other\", \"target_path\": \"$pods/other/mount\"}"
+        is "$(<"$CORE/last")" "unmount $pods/other/mount"
+        umount "$pods"/*/mount
 }

@@ -57,6 +57,27 @@ static void lines_give_id_device_mount_point_and_source(void **state)
         assert_false(mountinfo_next(&table));
 }
 
+static void a_table_that_stays_open_is_read_as_it_is_then(void **state)
+{
+        char path[96];
+        int fd;
+
+        (void)state;
+        (void)snprintf(path, sizeof path, "%s/mountinfo", dir);
+        unit_write(path, "36 35 98:1 / /mnt rw - nfs nas:/one rw\n");
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        for (int i = 0; i < 2; i++) {
+                cleanup_mount_table struct mountinfo table = {};
+
+                assert_int_equal(mountinfo_open_again(&table, &fd), 0);
+                assert_true(mountinfo_next(&table));
+                assert_string_equal(table.source, i == 0 ? "nas:/one" : "nas:/two");
+                assert_false(mountinfo_next(&table));
+                unit_write(path, "36 35 98:1 / /mnt rw - nfs nas:/two rw\n");
+        }
+        (void)close(fd);
+}
+
 static void blanks_and_backslashes_are_unescaped(void **state)
 {
         cleanup_mount_table struct mountinfo table;
@@ -205,6 +226,7 @@ int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(lines_give_id_device_mount_point_and_source),
+                cmocka_unit_test(a_table_that_stays_open_is_read_as_it_is_then),
                 cmocka_unit_test(blanks_and_backslashes_are_unescaped),
                 cmocka_unit_test(a_type_is_unescaped),
                 cmocka_unit_test(a_name_with_a_dash_in_it_does_not_end_the_optional_fields),

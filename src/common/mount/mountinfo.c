@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "base/fd.h"
 #include "mount/identity.h"
@@ -27,6 +28,22 @@ int mountinfo_open_own(struct mountinfo *ret_table)
         cleanup_close int proc_fd = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
         return proc_fd < 0 ? -errno : mountinfo_open(ret_table, proc_fd);
+}
+
+static ssize_t read_again(void *fd, char *buffer, size_t size)
+{
+        return read(*(const int *)fd, buffer, size);
+}
+
+int mountinfo_open_again(struct mountinfo *ret_table, int *fd)
+{
+        FILE *file = lseek(*fd, 0, SEEK_SET) < 0 ? NULL
+                                                 : fopencookie(fd, "r", (cookie_io_functions_t){ .read = read_again });
+
+        if (file == NULL)
+                return -errno;
+        *ret_table = (struct mountinfo){ .file = file };
+        return 0;
 }
 
 /* Blanks and backslashes stand as \ooo, three octal digits (proc(5)); undone in place. Anything else stays as it is. */

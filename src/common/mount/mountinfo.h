@@ -36,6 +36,12 @@ int mountinfo_open(struct mountinfo *ret_table, int proc_fd);
 int mountinfo_open_own(struct mountinfo *ret_table);
 
 /*
+ * mountinfo_open_again() - begin reading anew a table that was opened as a file before, for a process that may open nothing
+ * any more. fd: borrowed, until mountinfo_close(), and no other table reads it meanwhile. Returns 0 or negative errno.
+ */
+int mountinfo_open_again(struct mountinfo *ret_table, int *fd);
+
+/*
  * mountinfo_find_own() - the same, and go to the line of the mount that fd is on. Returns 1; 0: it has none, as a detached
  * mount; or negative errno.
  */

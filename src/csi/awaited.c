@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "awaited.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "mount/mountinfo.h"
+#include "share.h"
+
+static int table_fd = -EBADF;
+
+int awaited_begin(struct error *error)
+{
+        table_fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+        return table_fd < 0 ? fail(error, errno, "open", "/proc/self/mountinfo") : 0;
+}
+
+void awaited_server(const char *name, char *ret_server)
+{
+        (void)text_copy(ret_server, CALL_SERVER_SIZE, name != NULL ? name : "");
+        csi_share_lower(ret_server);
+}
+
+/* With a blank, which no server's name has. */
+static void put(const char *what, const char *name, char *ret_server)
+{
+        if (name != NULL)
+                (void)snprintf(ret_server, CALL_SERVER_SIZE, "%s %s", what, name);
+}
+
+void awaited_pool(const char *name, char *ret_server)
+{
+        put("pool", name, ret_server);
+}
+
+void awaited_profile(const char *name, char *ret_server)
+{
+        put("profile", name, ret_server);
+}
+
+bool awaited_source(const char *source, char *ret_server)
+{
+        const char *colon = strstr(source, ":/");
+        char host[CALL_SERVER_SIZE];
+
+        if (colon == NULL || colon == source || source[0] == '/')
+                return false;
+        (void)snprintf(host, sizeof host, "%.*s", (int)(colon - source), source);
+        awaited_server(host, ret_server);
+        return true;
+}
+
+bool awaited_id(const char *id, char *ret_server)
+{
+        struct csi_share share;
+
+        if (!csi_share_read(id, &share))
+                return false;
+        awaited_server(share.server, ret_server);
+        return true;
+}
+
+/*
+ * kubelet's directory may be reached by a link, which the table of mounts has followed: what is below "pods", with the pod's
+ * uid, is the same.
+ */
+static const char *below_links(const char *path)
+{
+        const char *pods = strstr(path, "/pods/");
+
+        return pods != NULL ? pods : path;
+}
+
+/* Of several mounts the last one covers the others. */
+bool awaited_mount(const char *path, char *ret_server)
+{
+        cleanup_mount_table struct mountinfo table = {};
+        const char *end = below_links(path);
+        bool found = false;
+
+        if (mountinfo_open_again(&table, &table_fd) < 0)
+                return false;
+        while (mountinfo_next(&table))
+                if (text_ends(table.mount_point, end))
+                        found = awaited_source(table.source, ret_server);
+        return found;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * awaited.h - what a call may wait for: a server, by whatever names it, else the pool or the profile. One that does not
+ * answer is to leave places to the calls for others (run.h).
+ *
+ * One server has one text where it is spelled in one way: small letters, without regard to what its addresses are. Two
+ * texts for one server have it take twice its places, and no more.
+ */
+#ifndef FLEXGRAFT_CSI_AWAITED_H
+#define FLEXGRAFT_CSI_AWAITED_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "call.h"
+
+/*
+ * awaited_begin() - before the privileges are dropped: open the table of mounts of this process's mount namespace, which
+ * awaited_mount() reads. It stays open.
+ */
+int awaited_begin(struct error *error);
+
+/*
+ * Each gives the text in ret_server, of CALL_SERVER_SIZE bytes; what is too long is cut.
+ *
+ * awaited_server(), awaited_pool(), awaited_profile() - by a name; NULL: "".
+ * awaited_source() - the host of "host:/path". Returns false, and gives nothing, where it is no such text.
+ * awaited_id()     - the server of an id of share.h; false: it is none.
+ * awaited_mount()  - the server of what is mounted on a volume's path; false: nothing is, or its source names no server. It
+ *                    asks the kernel's table only, and waits for no server.
+ */
+void awaited_server(const char *name, char *ret_server);
+void awaited_pool(const char *name, char *ret_server);
+void awaited_profile(const char *name, char *ret_server);
+bool awaited_source(const char *source, char *ret_server);
+bool awaited_id(const char *id, char *ret_server);
+bool awaited_mount(const char *path, char *ret_server);
+
+#endif
