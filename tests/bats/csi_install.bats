@@ -28,7 +28,16 @@ echo "\$*" >>"$BATS_TEST_TMPDIR/systemctl"
 shift 2
 for unit; do [ -e "$SYSTEM/\$unit" ] || exit 5; done
 END
-        chmod +x "$BATS_TEST_TMPDIR/path/chroot" "$NODE/usr/lib/systemd/systemd"
+        # the namespaces of the node's process 1, where its programs are; it notes which one is run there, and what that says
+        cat >"$BATS_TEST_TMPDIR/path/nsenter" <<END
+#!/bin/sh
+program=\$9
+reply=\$("$NODE\$program") || status=1
+echo "\$* (\$reply)" >>"$BATS_TEST_TMPDIR/nsenter"
+echo "\$reply"
+exit "\${status:-0}"
+END
+        chmod +x "$BATS_TEST_TMPDIR"/path/{chroot,nsenter} "$NODE/usr/lib/systemd/systemd"
         PATH=$BATS_TEST_TMPDIR/path:$PATH
 }
 
@@ -203,6 +212,51 @@ START=$'start flexgraft-csi.socket\nstart flexgraft-csi-registration.socket\nsta
         for program in "${needed[@]}"; do
                 [[ -x $PROGRAMS/$program ]] || { echo "no $program"; false; }
         done
+}
+
+# ---- what serves mounts
+
+# entered: what was run in the node's namespaces since it was asked last.
+entered() {
+        cat "$BATS_TEST_TMPDIR/nsenter"
+        rm "$BATS_TEST_TMPDIR/nsenter"
+}
+
+PROGRAM=/usr/local/libexec/flexgraft-csi/remap-upgrade
+UPGRADE="--target 1 --mount --net --ipc --uts --cgroup -- $PROGRAM {}"
+
+@test "what serves mounts is upgraded when the driver is installed anew, in the node's namespaces, by the new programs" {
+        starts_installed
+        rm -f "$BATS_TEST_TMPDIR/nsenter"
+        printf '#!/bin/sh\necho %q\n' '{"mounts": [{"program": "upgraded"}]}' >"$SECOND/remap-upgrade"
+        installed --from "$SECOND"
+        is "$(entered)" "$UPGRADE ({\"mounts\": [{\"program\": \"upgraded\"}]})"
+        is "$(grep -c '^what serves mounts: upgraded$' <<<"$output")" 1
+        installed --from "$SECOND" --dry-run
+        [[ ! -e $BATS_TEST_TMPDIR/nsenter ]]
+}
+
+@test "what serves mounts and cannot be upgraded fails no install, is said, and is tried again by the next one, also if nothing else is to be done" {
+        starts_installed
+        printf '#!/bin/sh\necho "one serves on"\nexit 1\n' >"$SECOND/remap-upgrade"
+        installed --from "$SECOND"
+        is "$(grep '^remap-upgrade:' <<<"$output")" "remap-upgrade: one serves on"
+        is "$(tail -n 1 <<<"$calls")" "try-restart flexgraft-csi.service"
+        rm "$BATS_TEST_TMPDIR/nsenter"
+        installed --from "$SECOND"
+        is "$(entered)" "$UPGRADE (one serves on)"
+        is "$(grep -c ': up to date$' <<<"$output")" "$((${#UNITS[@]} + 1))"
+}
+
+@test "what serves mounts is upgraded by --run, too, and does not keep the lock of the installation" {
+        cat >"$BATS_TEST_TMPDIR/path/nsenter" <<END
+#!/bin/sh
+echo "\$9" >>"$BATS_TEST_TMPDIR/nsenter"
+! readlink /proc/self/fd/* | grep -qxF "$PROGRAMS" || echo "it has the lock" >>"$BATS_TEST_TMPDIR/nsenter"
+END
+        mkdir -p "$NODE/sys/fs/cgroup"
+        installed --from "$FIRST" --run
+        is "$(entered)" "$PROGRAM"$'\n'"${PROGRAM%/*}/csi-driver"
 }
 
 # ---- at any moment
