@@ -292,6 +292,23 @@ publish_share() {
         done
 }
 
+# freezes_after_work COMMAND...: the command, whose server stops answering when its work is done, before what it has kept open is closed.
+freezes_after_work() {
+        nfs_changed+=' frozen'
+        at_syscall --at waitid --run "nsenter --target $NFS_SERVER --net tc qdisc replace dev br0 root netem loss 100%" "$@"
+}
+
+# bats test_tags=kernel,nfs
+@test "a call whose server stops answering before the call closes its mount of the share ends, with its reply" {
+        with_server
+        nfs_pool
+        not_hung freezes_after_work "$FLEXGRAFT_BIN/volume-create" '{"name": "data", "size": "8m", "pool": "share"}'
+        is "$status" 0
+        assert_field .volume.name data
+        thaw_server
+        removed '{"name": "data"}'
+}
+
 # is_released: neither a mount of the share nor a daemon of one is left on the node.
 is_released() {
         wait_until 20 no_remap_processes || show_remap_processes || return 1

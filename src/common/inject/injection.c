@@ -256,7 +256,7 @@ void injection_let_go(struct injection *injection)
 
 bool injection_close_may_wait(const struct injection *injection)
 {
-        return injection->replacing || (injection->kind->needs & NEED(NFS)) != 0;
+        return injection->replacing || injection->kind->close_waits;
 }
 
 void injection_close(struct injection *injection)

@@ -418,6 +418,7 @@ static const struct source_kind raw_kind = {
 /* settle_kind() chooses these: a directory of a server, and what may become one. */
 static const struct source_kind share_kind = {
         FILESYSTEM,
+        .close_waits = true,
         .hints = nfs_hints,
         .remap = REMAP_FALLBACK,
         .make_text = "find the server, mount the volume's directory, detached; map owners with remap where the kernel "

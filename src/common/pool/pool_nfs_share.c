@@ -17,6 +17,9 @@
 #include "mount/detached.h"
 #include "mount/nfs.h"
 #include "pool/pool.h"
+#include "process/worker.h"
+
+#define CLOSE_MS 2000
 
 static bool allowed;
 
@@ -30,6 +33,22 @@ static struct {
         char pool[POOL_NAME_MAX];
         int fd;
 } last = { .fd = -EBADF };
+
+static int close_last(void *argument, struct error *error)
+{
+        (void)argument;
+        (void)error;
+        fd_close(&last.fd);
+        return 0;
+}
+
+void pool_nfs_close_share(void)
+{
+        struct error ignored; /* what hangs in the kernel is left to it */
+
+        if (last.fd >= 0)
+                (void)worker_run(close_last, NULL, clock_now_ms() + CLOSE_MS, &ignored);
+}
 
 /* The name server knows no such server, or it no such share: callers take ENOENT for a missing volume. */
 static int fail_missing(const struct pool *pool, struct error *error)

@@ -15,6 +15,13 @@
 void pool_nfs_allow(void);
 
 /*
+ * pool_nfs_close_share() - close the share that is kept open between functions, in a worker: it is the last descriptor of
+ * its mount, whose end waits for the server. One that does not answer is left to the kernel after two seconds; the program
+ * would wait for it else when it exits, however long that is. Call it in the program, after its worker.
+ */
+void pool_nfs_close_share(void);
+
+/*
  * pool_nfs_open_share() - its root. Returns: a descriptor, owned by the caller; the mount ends with the process.
  * Errors: EOPNOTSUPP without pool_kinds_allow(); those of nfs_mount_on_node().
  */

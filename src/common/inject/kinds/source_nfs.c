@@ -150,6 +150,7 @@ const struct source_kind source_nfs = {
         .hints = nfs_hints,
         .oci_types = oci_types,
         .oci_source = "source",
+        .close_waits = true,
         .foreign = true,
         .maps = true,
         .ownable = true,

@@ -42,12 +42,13 @@ struct source_kind {
 
         bool clones;       /* the mount is a clone of an existing one: may be recursive, takes no filesystem options */
         bool of_container; /* the source is another container's: "from" and "to" */
-        bool foreign;      /* a container may have written its content: nosuid and nodev are always locked */
-        bool shared;       /* others write through its superblock: read-only, it is locked with all that is set */
-        bool maps;         /* make() maps the owners itself, and sets record.id_mapping; one that only may, says so */
-        bool switches;     /* it may replace a volume by name, and replaces only with no moment without a mount */
-        bool fresh;        /* it has no owners from before: the mount is made with ids of the container */
-        bool ownable;      /* make() can create a superblock that the container's user namespace owns */
+        bool close_waits; /* the last descriptor of a mount that is not placed may be a server's, which does not answer */
+        bool foreign;     /* a container may have written its content: nosuid and nodev are always locked */
+        bool shared;      /* others write through its superblock: read-only, it is locked with all that is set */
+        bool maps;        /* make() maps the owners itself, and sets record.id_mapping; one that only may, says so */
+        bool switches;    /* it may replace a volume by name, and replaces only with no moment without a mount */
+        bool fresh;       /* it has no owners from before: the mount is made with ids of the container */
+        bool ownable;     /* make() can create a superblock that the container's user namespace owns */
         enum source_remap remap;
         const char *open_text;               /* what open() does, in words */
         const char *make_text;               /* what make() does */
