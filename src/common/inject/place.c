@@ -9,7 +9,6 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "block/loop_guard.h"
-#include "inject/raw_grant.h"
 #include "inject/replacement.h"
 #include "mount/in_container.h"
 #include "process/worker.h"
@@ -96,21 +95,6 @@ static int keep_stranded(const struct injection *injection, struct error *error)
         return r < 0 ? r : keep_device(injection, &earlier, error);
 }
 
-/* Now that others see the record: of two calls at once, or two entries of a batch, at most one goes on. */
-static int check_disk(const struct injection *injection, struct error *error)
-{
-        const struct mount_record *record = &injection->record;
-        const char *state_dir = injection->session->state_dir;
-        int r;
-
-        if (record->raw_source == 0)
-                return record->disk == 0 ? 0 : raw_grant_check_none(state_dir, record, record->disk, error);
-        r = raw_grant_check_alone(state_dir, record, record->raw_source, record->raw_writes, error);
-        return r < 0 || !record->raw_writes || injection->device.number != record->raw_source
-                       ? r
-                       : block_device_check_unused(&injection->device, error);
-}
-
 int place_record(struct injection *injection, struct error *error)
 {
         struct mount_record *record = &injection->record;
@@ -125,8 +109,7 @@ int place_record(struct injection *injection, struct error *error)
         injection->recorded = true; /* from here on it may exist */
         if ((r = replacement_write(injection, error)) < 0)
                 return r;
-        if ((r = check_disk(injection, error)) < 0 ||
-            (injection->kind->check_recorded != NULL && (r = injection->kind->check_recorded(injection, error)) < 0))
+        if (injection->kind->check_recorded != NULL && (r = injection->kind->check_recorded(injection, error)) < 0)
                 return r;
         if (injection->alone &&
             (r = access_check_alone(injection->session->state_dir, record, injection->volume_file, error)) < 0)

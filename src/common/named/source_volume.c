@@ -400,6 +400,7 @@ static const struct source_kind raw_kind = {
         .open = find_volume,
         .identify = identify,
         .make = make_raw,
+        .check_recorded = source_raw_check_recorded,
         .allow = allow_raw,
         .settle = settle_raw,
         .undo = undo_raw,

@@ -62,6 +62,13 @@ static int create_mount(struct injection *injection, bool owned, bool read_only,
         return 0;
 }
 
+int device_mount_check_recorded(struct injection *injection, struct error *error)
+{
+        const struct mount_record *record = &injection->record;
+
+        return raw_grant_check_none(injection->session->state_dir, record, record->disk, error);
+}
+
 int device_mount_make(struct injection *injection, bool owned, struct error *error)
 {
         bool read_only = injection->request->read_only || device_mount_never_writes(injection->fs_type);
@@ -71,8 +78,7 @@ int device_mount_make(struct injection *injection, bool owned, struct error *err
         if (injection->device.read_only && !read_only)
                 return fail_because(error, EROFS, OPERATION_FIND_DEVICE, injection->device.path,
                                     "the device is read-only");
-        if ((r = raw_grant_check_none(injection->session->state_dir, &injection->record, injection->record.disk,
-                                      error)) < 0)
+        if ((r = device_mount_check_recorded(injection, error)) < 0)
                 return r;
         r = create_mount(injection, owned, read_only, error);
         if (r == -EBUSY && injection->request->read_only) /* mounted read-write elsewhere: share the superblock */

@@ -20,4 +20,9 @@ bool device_mount_never_writes(const char *fs_type);
  */
 int device_mount_make(struct injection *injection, bool owned, struct error *error);
 
+/*
+ * device_mount_check_recorded() - a source_kind's check_recorded(): that no container has the device raw. Errors: EBUSY.
+ */
+int device_mount_check_recorded(struct injection *injection, struct error *error);
+
 #endif

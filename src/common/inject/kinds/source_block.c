@@ -85,4 +85,5 @@ const struct source_kind source_block = {
         .open = find_device,
         .identify = identify,
         .make = device_mount_make,
+        .check_recorded = device_mount_check_recorded,
 };

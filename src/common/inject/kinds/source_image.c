@@ -280,4 +280,5 @@ const struct source_kind source_image = {
         .make_text = SOURCE_MOUNTS_FILESYSTEM, /* ioctl; fsopen, fsconfig, fsmount */
         .open = find_image,
         .make = make_mount,
+        .check_recorded = device_mount_check_recorded,
 };

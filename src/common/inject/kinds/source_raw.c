@@ -140,6 +140,17 @@ static int make_node(struct injection *injection, bool owned, struct error *erro
                                  error);
 }
 
+int source_raw_check_recorded(struct injection *injection, struct error *error)
+{
+        const struct mount_record *record = &injection->record;
+        int r = raw_grant_check_alone(injection->session->state_dir, record, record->raw_source, record->raw_writes,
+                                      error);
+
+        return r < 0 || !record->raw_writes || injection->device.number != record->raw_source
+                       ? r
+                       : block_device_check_unused(&injection->device, error);
+}
+
 static int allow_device(struct injection *injection, struct error *error)
 {
         int r = injection->guard_made ? loop_guard_keep(injection->source_fd, error) : 0;
@@ -220,6 +231,7 @@ const struct source_kind source_raw = {
         .open = find_device,
         .identify = identify,
         .make = make_node,
+        .check_recorded = source_raw_check_recorded,
         .allow = allow_device,
         .settle = settle_replaced,
         .undo = forbid_device,

@@ -24,4 +24,11 @@ int source_raw_check(struct request *request, struct error *error);
  */
 int source_raw_check_device(const struct injection *injection, struct error *error);
 
+/*
+ * source_raw_check_recorded() - a source_kind's check_recorded(): that no other container has the device, if one of them
+ * writes to it, and, where it is the injection's own device and may be written to, that the node does not use it. Errors:
+ * EBUSY.
+ */
+int source_raw_check_recorded(struct injection *injection, struct error *error);
+
 #endif
