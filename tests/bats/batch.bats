@@ -942,6 +942,17 @@ rounds() {
         assert_no_records
 }
 
+@test "a batch that makes two overlays with one work directory is told that directory" {
+        mkdir "$BATS_TEST_TMPDIR"/{lower,one,other,work}
+        start_container plain
+        container_snapshot
+        local overlay="\"type\": \"overlay\", \"lower\": \"$BATS_TEST_TMPDIR/lower\", \"work\": \"$BATS_TEST_TMPDIR/work\""
+        batch "{$overlay, \"upper\": \"$BATS_TEST_TMPDIR/one\", \"target\": \"/a\"}, {$overlay, \"upper\": \"$BATS_TEST_TMPDIR/other\", \"target\": \"/b\"}"
+        assert_failure EBUSY
+        [[ $(json_field .message) == *"$BATS_TEST_TMPDIR/work: "* ]] || { json_field .message; false; }
+        assert_container_unchanged
+}
+
 @test "a batch gives no device raw for writing and mounts its filesystem as well" {
         make_device ext4
         start_container plain

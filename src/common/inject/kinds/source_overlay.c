@@ -298,13 +298,16 @@ static int check_key(const struct injection *injection, const char *key, const c
 
 static int check_recorded(struct injection *injection, struct error *error)
 {
+        const char *const paths[] = { injection->request->upper,
+                                      injection->request->work }; /* as open_layer() adds them */
         const char *keys = injection->record.uses;
         char key[USE_KEY_SIZE];
+        size_t i = 0;
         int r = 0;
 
-        while (r == 0 && use_keys_next(&keys, key))
+        while (r == 0 && i < 2 && use_keys_next(&keys, key))
                 if (use_key_is_written(key))
-                        r = check_key(injection, key, injection->request->upper, error);
+                        r = check_key(injection, key, paths[i++], error);
         return r;
 }
 
