@@ -38,6 +38,11 @@ ssize_t file_read_fd(int fd, char *buffer, size_t size)
         return -EFBIG;
 }
 
+bool file_is_gone(int errnum)
+{
+        return errnum == ENOENT || errnum == ESTALE;
+}
+
 ssize_t file_read(int dirfd, const char *path, char *buffer, size_t size)
 {
         cleanup_close int fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);

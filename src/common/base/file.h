@@ -17,6 +17,13 @@
  */
 ssize_t file_read(int dirfd, const char *path, char *buffer, size_t size);
 
+/*
+ * file_is_gone() - whether an error of a name says that nothing has it any more. A directory that another node removes
+ * while it is open here is stale (NFS). Whether that is so the directory that has it tells, up to the caller's own, which
+ * must not be.
+ */
+bool file_is_gone(int errnum);
+
 /* file_read_fd() - the same from an open descriptor, to its end. */
 ssize_t file_read_fd(int fd, char *buffer, size_t size);
 

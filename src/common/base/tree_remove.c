@@ -26,15 +26,6 @@
 
 static int64_t deadline_ms; /* 0: none */
 
-/*
- * A directory that another node removes while it is open here is stale (NFS). Whether that is so the directory that has
- * it tells, up to the caller's own, which must not be.
- */
-static bool is_gone(int errnum)
-{
-        return errnum == ENOENT || errnum == ESTALE;
-}
-
 void tree_remove_until(int64_t until_ms)
 {
         deadline_ms = until_ms;
@@ -78,7 +69,7 @@ static int remove_entry(int dir_fd, const char *name, bool directory, int trash_
         int r;
 
         for (int i = 0; i < SCANS_MAX; i++) {
-                if (unlinkat(dir_fd, name, directory ? AT_REMOVEDIR : 0) == 0 || is_gone(errno))
+                if (unlinkat(dir_fd, name, directory ? AT_REMOVEDIR : 0) == 0 || file_is_gone(errno))
                         return 1;
                 if (errno == EBUSY)
                         return fail_busy(name, subject, error);
@@ -159,7 +150,7 @@ static int remove_trash(int dir_fd, const char *name, bool directory, int trash_
         cleanup_close int fd = -EBADF;
         int r;
 
-        if (unlinkat(dir_fd, name, directory ? AT_REMOVEDIR : 0) == 0 || is_gone(errno))
+        if (unlinkat(dir_fd, name, directory ? AT_REMOVEDIR : 0) == 0 || file_is_gone(errno))
                 return 0;
         if (!directory && errno == EISDIR)
                 return remove_trash(dir_fd, name, /* directory= */ true, trash_fd, subject, error);
@@ -170,9 +161,9 @@ static int remove_trash(int dir_fd, const char *name, bool directory, int trash_
         fd = sys_openat2(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0,
                          RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV);
         if (fd < 0)
-                return is_gone(errno)   ? 0
-                       : errno == EXDEV ? fail_busy(name, subject, error)
-                                        : fail(error, errno, OPERATION_OPEN, subject);
+                return file_is_gone(errno) ? 0
+                       : errno == EXDEV    ? fail_busy(name, subject, error)
+                                           : fail(error, errno, OPERATION_OPEN, subject);
         r = tree_empty(fd, dir_fd, subject, error);
         if (r == -EXDEV && dir_fd != trash_fd) {
                 r = tree_move(dir_fd, name, trash_fd, error);
@@ -182,7 +173,7 @@ static int remove_trash(int dir_fd, const char *name, bool directory, int trash_
                 r = scan_all(fd, PASSES_MAX, remove_trash, trash_fd, subject, error);
         if (r < 0 && r != -ESTALE)
                 return r;
-        return unlinkat(dir_fd, name, AT_REMOVEDIR) == 0 || is_gone(errno) || errno == ENOTEMPTY
+        return unlinkat(dir_fd, name, AT_REMOVEDIR) == 0 || file_is_gone(errno) || errno == ENOTEMPTY
                        ? 0
                        : fail(error, errno, "rmdir", subject);
 }

@@ -298,7 +298,7 @@ static bool is_moved(int parent_fd, const char *name)
         struct statx ignored;
 
         return statx(parent_fd, name, AT_SYMLINK_NOFOLLOW | AT_STATX_FORCE_SYNC, STATX_INO, &ignored) < 0 &&
-               (errno == ENOENT || errno == ESTALE);
+               file_is_gone(errno);
 }
 
 /* As csi-driver-nfs does: "a/b" becomes "archived-a/b". */
