@@ -38,14 +38,19 @@ int replacement_check_remap(struct injection *injection, struct error *error)
         return explain_dead(injection, r, error);
 }
 
+/* Has a record name its container as the record of this call does. */
+static void name_container(struct mount_record *record, const struct mount_record *of_call)
+{
+        record->pid = of_call->pid;
+        record->start_time = of_call->start_time;
+        record->pid_ns = of_call->pid_ns;
+        (void)text_copy(record->container_id, sizeof record->container_id, of_call->container_id);
+}
+
 int replacement_accept(struct injection *injection, const struct mount_record *earlier, struct error *error)
 {
         const char *container = injection->container->name;
-        const struct {
-                pid_t pid;
-                uint64_t start_time;
-                uint64_t pid_ns;
-        } named = { injection->record.pid, injection->record.start_time, injection->record.pid_ns };
+        static struct mount_record accepted; /* large */
         char options[sizeof earlier->options];
         int r;
 
@@ -64,12 +69,9 @@ int replacement_accept(struct injection *injection, const struct mount_record *e
                                    earlier->options);
                 return error_where(error, container);
         }
-        injection->record = *earlier;
-        injection->record.pid = named.pid; /* the container as this call names it */
-        injection->record.start_time = named.start_time;
-        injection->record.pid_ns = named.pid_ns;
-        (void)text_copy(injection->record.container_id, sizeof injection->record.container_id,
-                        injection->container->id);
+        accepted = *earlier;
+        name_container(&accepted, &injection->record);
+        injection->record = accepted;
         injection->already = true;
         return 0;
 }
