@@ -49,19 +49,28 @@ static int match(struct volume_record *record, const char *file, void *argument,
         return mount_seen_is(&job->seen, &place->identity) && volume_record_is_of_this_boot(record);
 }
 
-/* The volume whose record names the directory: 1, or 0 none does. */
+/* Which volume the records name for the directory. */
+enum found {
+        FOUND_NONE,
+        FOUND_VOLUME, /* its name is the job's: it is mounted there, or, of several that were, the last that was seen */
+};
+
+/* Returns an enum found, or negative errno. */
 static int find_volume(struct job *job, struct error *error)
 {
         cleanup_state struct state state = STATE_NONE;
         int r = state_open(job->state_dir, STATE_SORT, /* create= */ false, &state, error);
 
         if (r < 0)
-                return r == -ENOENT ? 0 : r;
+                return r == -ENOENT ? FOUND_NONE : r;
         if (mount_see(AT_FDCWD, job->target, &job->seen) < 0)
                 job->seen = (struct mount_seen){};
         (void)uses_complete(job->state_dir, &state, error); /* if it fails, all records are read */
         r = volume_record_each_on(&state, job->target, match, job, error);
-        return r < 0 ? r : r > 0 || job->name[0] != '\0';
+        if (r < 0)
+                return r;
+        return job->name[0] != '\0' ? FOUND_VOLUME
+                                    : FOUND_NONE; /* match() has named it, also where it ended the search */
 }
 
 static int make_read_only(const struct job *job, struct error *error)
@@ -134,9 +143,9 @@ static int work(void *argument, struct error *error)
         struct job *job = argument;
         int r = find_volume(job, error);
 
-        if (r <= 0)
-                return r < 0 ? r : unmount(job, error);
-        return unmount_volume(job, error);
+        if (r < 0)
+                return r;
+        return r == FOUND_VOLUME ? unmount_volume(job, error) : unmount(job, error);
 }
 
 int node_unmount(const struct node_unmount *request, struct error *ret_left, struct error *error)
