@@ -191,7 +191,7 @@ $(BIN)/csi-driver: $(CSI_OBJECTS) $(BUILD)/libcommon.a
 
 # libmount is there for dynamic programs alone. What is static in them must not take the place of what libmount is linked with; the
 # sanitizers' runtime looks for one of its symbols (process/program.c).
-MOUNT_TYPE_PARTS := $(BUILD)/mount-types/arguments.o $(BUILD)/mount-types/outcome.o $(BUILD)/mount-types/utab.o
+MOUNT_TYPE_PARTS := $(BUILD)/mount-types/arguments.o $(BUILD)/mount-types/links.o $(BUILD)/mount-types/outcome.o $(BUILD)/mount-types/utab.o
 
 $(BUILD)/mount-types/%.o: src/mount-types/%.c $(patsubst %,$(BUILD)/privileges/%.h,$(subst .,-,$(MOUNT_TYPES)) utab) Makefile
 	$(Q)mkdir -p $(@D)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "arguments.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <jansson.h>
 #include <libmount/libmount.h>
@@ -16,6 +15,7 @@
 #include "base/json_value.h"
 #include "base/text.h"
 #include "inject/mappable.h"
+#include "links.h"
 #include "mount/options.h"
 
 #define IDS_MAX 4294967295U
@@ -230,25 +230,6 @@ static int refuse_word(struct error *error, int letter)
         return fail_because(error, EINVAL, OPERATION_PARSE, text, "unknown option %s", text);
 }
 
-/* What the symbolic link in the working directory is called that leads there; NULL: there is none. */
-static const char *link_to(const char *word, char ret_name[NAME_MAX + 1])
-{
-        const struct dirent *entry;
-        DIR *list = opendir(".");
-        const char *found = NULL;
-
-        while (list != NULL && found == NULL && (entry = readdir(list)) != NULL) {
-                char path[PATH_MAX]; /* a byte of it tells that it is a link */
-
-                if (readlink(entry->d_name, path, 1) > 0 && realpath(entry->d_name, path) != NULL &&
-                    strcmp(path, word) == 0 && text_copy(ret_name, NAME_MAX + 1, entry->d_name))
-                        found = ret_name;
-        }
-        if (list != NULL)
-                (void)closedir(list); /* only read from */
-        return found;
-}
-
 /*
  * mount(8) takes the name for a path where the working directory has something of that name: then it is that of another
  * volume if it is a symbolic link's.
@@ -262,7 +243,7 @@ static int take_source(struct arguments *arguments, const char *word, struct err
         arguments->source = word;
         if (word[0] != '/' || getcwd(here, sizeof here) == NULL)
                 return 0;
-        if (link_to(word, name) != NULL)
+        if (links_find(word, name))
                 return fail_because(error, EINVAL, OPERATION_PARSE, name,
                                     "the working directory %s has a symbolic link \"%s\", which mount(8) takes for the "
                                     "source: rename that, or go to another directory",

@@ -541,6 +541,22 @@ remounts() {
         is_away db
 }
 
+@test "in a directory that has a file of the volume's name, mount waits for no link that leads to a dead server" {
+        made db
+        mkdir "$BATS_TEST_TMPDIR"/{here,fuse}
+        background_ready "$FLEXGRAFT_TOOLS/silent-fuse" "$BATS_TEST_TMPDIR/fuse"
+        cd "$BATS_TEST_TMPDIR/here"
+        touch db
+        ln -s ../fuse/x dead
+        not_hung mount_type db "$POINT"
+        ends_with 0
+        umount_type "$POINT"
+        cd /
+        end_process "$BACKGROUND_PID"
+        umount -l "$BATS_TEST_TMPDIR/fuse"
+        is_away db
+}
+
 @test "in a directory that has a symbolic link of the volume's name, mount mounts no other volume and makes none" {
         made db
         made secrets
