@@ -568,3 +568,140 @@ with_modules() {
         check
         is "$(row dm-thin-pool state)" missing
 }
+
+# profile TYPE FS_TYPE PARAMETERS: the only one, "db", of all pools of a type.
+profile() {
+        local mount={}
+        [[ -z $2 ]] || mount="{\"fs_type\": \"$2\"}"
+        printf '{"profile_matrix": {"db": {"csi_plugin_type_selector": {"plugin_type": "%s"}, "create_parameters": %s,
+                "volume_capabilities": {"mount": %s, "access_mode": {"mode": "SINGLE_NODE_WRITER"}}}}}\n' "$1" "$3" "$mount" >"$FLEXGRAFT_PROFILES"
+}
+
+# bats test_tags=kernel
+@test "a profile of raid volumes is not ready on a node without dm_raid" {
+        local type
+        [[ ! -e /sys/module/dm_raid ]] || skip 'the kernel has the module'
+        pool big '{"type": "lvm", "volumeGroup": "nosuch"}'
+        with_modules modules.builtin kernel/drivers/md/dm-mirror.ko
+        for type in raid1 raid5 raid6 raid10; do
+                profile lvm '' "{\"type\": \"$type\"}"
+                check
+                is "$type: $status $(row dm-raid state) $(row dm-raid required)" "$type: 1 missing true"
+                is "$(row dm-raid neededBy)" 'profile db, logical volumes of raid types'
+                [[ " $(missing) " == *' dm-raid '* && $(row dm-raid advice) == 'modprobe dm_raid'* ]] || { show_last; false; }
+        done
+        profile lvm '' '{"type": "striped"}'
+        check
+        is "$(row dm-raid required)" false
+}
+
+# bats test_tags=kernel
+@test "a profile of mirrors needs dm_mirror, and one of thin volumes dm_thin_pool" {
+        pool big '{"type": "lvm", "volumeGroup": "nosuch"}'
+        with_modules modules.builtin kernel/drivers/md/dm-mirror.ko
+        profile lvm '' '{"type": "mirror"}'
+        check
+        is "$(row dm-mirror state) $(row dm-mirror required) $(row dm-thin-pool required)" 'ok true false'
+        is "$(row dm-mirror neededBy)" 'profile db, logical volumes of type mirror'
+        profile lvm '' '{"type": "thin", "thinpool": "t"}'
+        check
+        is "$(row dm-mirror required) $(row dm-thin-pool required) $(row dm-raid required)" 'false true false'
+        is "$(row dm-thin-pool neededBy)" 'profile db, logical volumes of type thin'
+}
+
+@test "a profile of id-mappable volumes needs id-mapped FUSE where they are on NFS, and not where they have a filesystem of their own" {
+        pool fast "{\"type\": \"loop\", \"path\": \"$SOURCE\"}"
+        pool share '{"type": "nfs", "server": "192.0.2.1", "share": "/export"}'
+        hidden /dev/fuse
+        profile loop ext4 '{"idMappable": "always"}'
+        check
+        is "$(row 'profile db' state) $(row idmap-fuse required) $(row fuse required)" 'ok false false'
+        profile nfs '' '{"idMappable": "auto"}'
+        check
+        is "$(row 'profile db' state) $(row idmap-fuse required) $(row fuse required)" 'ok false false'
+        profile nfs '' '{"idMappable": "always"}'
+        check
+        is "$status $(row 'profile db' state) $(row idmap-fuse required) $(row fuse required)" '1 ok true true'
+        is "$(row remap-daemon required)" true
+        [[ " $(missing) " == *' fuse '* ]] || { show_last; false; }
+}
+
+@test "a profile with a filesystem that nothing here makes is missing, and says which can be made" {
+        pool fast "{\"type\": \"loop\", \"path\": \"$SOURCE\"}"
+        profile loop ext5 '{}'
+        check
+        is "$status $(missing)" '1 profile db'
+        [[ $(row 'profile db' found) == *'"fs_type": ext5 cannot be created here, only ext4, xfs and btrfs' ]] || { show_last; false; }
+        is "$(row 'profile db' advice)" 'correct the profile in profiles.json'
+        # also where its pools are on other nodes
+        profile lvm ext5 '{}'
+        check
+        is "$status $(missing) - $(row 'profile db' advice)" '1 profile db - correct the profile in profiles.json'
+        # volumes on NFS have no filesystem of their own
+        pool share '{"type": "nfs", "server": "192.0.2.1", "share": "/export"}'
+        profile nfs ext4 '{}'
+        check
+        is "$(row 'profile db' state) $(row mkfs.ext4 required)" 'ok true' # by the pool fast
+        [[ $(row mkfs.ext4 neededBy) != *'profile db'* ]]
+}
+
+@test "a profile with parameters that its pool refuses is missing, and one of other nodes' pools is unknown" {
+        pool fast "{\"type\": \"loop\", \"path\": \"$SOURCE\"}"
+        profile loop '' '{"type": "raid1"}'
+        check
+        is "$status $(missing)" '1 profile db'
+        [[ $(row 'profile db' found) == 'pool fast cannot have its volumes: '*'"type"'* ]] || { show_last; false; }
+        profile lvm '' '{"type": "raid1"}'
+        check
+        is "$status $(row 'profile db' state) $(row dm-raid required)" '0 unknown false'
+        is "$(row 'profile db' found)" 'no pool of this node is one that it selects'
+}
+
+@test "a state directory that others than root may write to is missing, also where they may write above it" {
+        local dir=$BATS_TEST_TMPDIR/top/state mode
+        printf '{"stateDir": "%s"}\n' "$dir" >"$FLEXGRAFT_CONFIG"
+        mkdir -p "$dir"
+        chmod 0700 "$dir"
+        check
+        is "$status $(row 'state directory' state)" '0 ok'
+        for mode in 0777 0770 1777; do
+                chmod "$mode" "$dir"
+                check
+                is "$status $(missing)" '1 state directory'
+                is "$(row 'state directory' found)" "others than root may write to $dir (its mode is $mode)"
+        done
+        chmod 0700 "$dir"
+        chmod 0777 "${dir%/*}"
+        check
+        is "$status $(missing)" '1 state directory'
+        is "$(row 'state directory' found)" "others than root may write to ${dir%/*} (its mode is 0777)"
+        [[ $(row 'state directory' advice) == 'chown root and chmod go-w '* ]]
+        chown 1000 "${dir%/*}"
+        check
+        is "$(row 'state directory' found)" "${dir%/*} belongs to user 1000, not to root"
+}
+
+@test "a state directory that anyone may make is missing, and so is one that a link of another user leads to" {
+        local top=$BATS_TEST_TMPDIR/top
+        printf '{"stateDir": "%s/way/state"}\n' "$top" >"$FLEXGRAFT_CONFIG"
+        mkdir "$top"
+        check
+        is "$(row 'state directory' state) $(row 'state directory' found)" 'ok only root may make it'
+        chmod 1777 "$top"
+        check
+        is "$(missing)" 'state directory'
+        is "$(row 'state directory' found)" "anyone may make $top/way, which is not there yet"
+        mkdir -p "$top/real/state"
+        ln -s real "$top/way"
+        check
+        is "$(row 'state directory' state)" ok
+        chown -h 1000 "$top/way"
+        check
+        is "$(row 'state directory' found)" "$top/way belongs to user 1000, not to root"
+        rm "$top/way"
+        mkdir "$BATS_TEST_TMPDIR/open"
+        chmod 0777 "$BATS_TEST_TMPDIR/open"
+        ln -s "$BATS_TEST_TMPDIR/open/../top/real" "$top/way"
+        check
+        is "$(row 'state directory' found)" "others than root may write to $BATS_TEST_TMPDIR/open (its mode is 0777)"
+}

@@ -50,6 +50,7 @@ enum need {
         NEED_DEVICE_MAPPER,
         NEED_DM_THIN,
         NEED_DM_SNAPSHOT,
+        NEED_DM_MIRROR,
         NEED_DM_RAID,
         NEED_PMEM_REGIONS,
         NEED_DEVICE_CGROUP,

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/need.h"
 #include "block/device.h"
 #include "block/lvm_report.h"
 
@@ -39,6 +40,9 @@ bool lvm_end_ordered(void);
 
 /* lvm_name_is_valid() - whether a volume group or a volume may have this name. */
 bool lvm_name_is_valid(const char *name);
+
+/* lvm_type_needs() - what the node must have for volumes of a type of lvcreate(8), besides the device mapper itself. */
+need_set lvm_type_needs(const char *type);
 
 /* lvm_path() - "/dev/GROUP/VOLUME"; PATH_MAX bytes. */
 void lvm_path(const char *group, const char *volume, char *ret_path);

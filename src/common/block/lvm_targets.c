@@ -20,13 +20,30 @@
 static const struct {
         const char *name;
         const char *target;
+        need_set needs; /* of those that volume-create makes */
 } table[] = {
-        { "raid1", "raid" },          { "raid4", "raid" },        { "raid5", "raid" },
-        { "raid6", "raid" },          { "raid10", "raid" },       { "raid", "raid" },
-        { "mirror", "mirror" },       { "snapshot", "snapshot" }, { "thin", "thin-pool" },
-        { "thin-pool", "thin-pool" }, { "cache", "cache" },       { "writecache", "writecache" },
-        { "integrity", "integrity" },
+        { "raid1", "raid", NEED(DM_RAID) },
+        { "raid4", "raid", NEED(DM_RAID) },
+        { "raid5", "raid", NEED(DM_RAID) },
+        { "raid6", "raid", NEED(DM_RAID) },
+        { "raid10", "raid", NEED(DM_RAID) },
+        { "raid", "raid", NEED(DM_RAID) },
+        { "mirror", "mirror", NEED(DM_MIRROR) },
+        { "snapshot", "snapshot", NEED(DM_SNAPSHOT) },
+        { "thin", "thin-pool", NEED(DM_THIN) },
+        { "thin-pool", "thin-pool", NEED(DM_THIN) },
+        { "cache", "cache", 0 },
+        { "writecache", "writecache", 0 },
+        { "integrity", "integrity", 0 },
 };
+
+need_set lvm_type_needs(const char *type)
+{
+        for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+                if (strcmp(table[i].name, type) == 0)
+                        return table[i].needs;
+        return 0;
+}
 
 /* Opening the node loads the device mapper. Without udev the node may not be there yet. */
 static int open_control(void)

@@ -96,6 +96,8 @@ const struct host_row host_rows[] = {
                            .advice = ADVICE_MODULE("dm_thin_pool") },
         [NEED_DM_SNAPSHOT] = { "dm-snapshot", DEVICES, probe_module, "dm_snapshot", .use = "snapshots of LVM",
                                .advice = ADVICE_MODULE("dm_snapshot") },
+        [NEED_DM_MIRROR] = { "dm-mirror", DEVICES, probe_module, "dm_mirror", .use = "logical volumes of type mirror",
+                             .advice = ADVICE_MODULE("dm_mirror") },
         [NEED_DM_RAID] = { "dm-raid", DEVICES, probe_module, "dm_raid", .use = "logical volumes of raid types",
                            .advice = ADVICE_MODULE("dm_raid") },
         [NEED_PMEM_REGIONS] = { "pmem-regions", DEVICES, probe_pmem_regions,

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "block/filesystem.h"
 #include "host/probes.h"
+#include "host/state_path.h"
 #include "inject/kinds/source_raw.h"
 #include "inject/request/source.h"
 #include "pool/pool.h"
@@ -94,23 +95,90 @@ static void read_policy(struct wanted *wanted, struct error *error)
         tell(file, r, error);
 }
 
-static void read_profiles(struct wanted *wanted, struct error *error)
+/* ---- profiles: what is wrong with one shows in the pools that it selects */
+
+struct profiles_seen {
+        struct wanted *wanted;
+        json_t *matrix;
+        size_t first; /* row of the first profile; the others follow */
+};
+
+static struct wanted_file *row_of_profile(const struct profiles_seen *seen, size_t index)
 {
-        struct wanted_file *file = add_file(wanted, "profiles.json");
-        cleanup_json json_t *matrix = NULL;
+        size_t row = seen->first + index;
+
+        return &seen->wanted->files[row < seen->wanted->file_count ? row : WANTED_FILES_MAX - 1];
+}
+
+static void tell_unfit(struct wanted_file *file, const char *what, const struct error *error)
+{
+        host_found(&file->finding, HOST_MISSING, "%s%s", what, error_why(error));
+        file->advice = "correct the profile in profiles.json";
+}
+
+static void read_profiles(struct profiles_seen *seen, struct error *error)
+{
+        struct wanted_file *file = add_file(seen->wanted, "profiles.json");
+        char text[WANTED_NAME_MAX];
         const char *name;
         json_t *profile;
-        int r = profile_file_read(&matrix, /* ignored= */ NULL, error);
+        int r = profile_file_read(&seen->matrix, /* ignored= */ NULL, error);
 
         tell(file, r, error);
-        json_object_foreach (matrix, name, profile) {
-                char text[WANTED_NAME_MAX];
-
+        seen->first = seen->wanted->file_count;
+        json_object_foreach (seen->matrix, name, profile) {
                 (void)snprintf(text, sizeof text, "profile %.128s", name);
-                if (!profile_is_block(profile))
-                        want(wanted, text, filesystem_needs(profile_fs_type(profile)));
+                file = add_file(seen->wanted, text);
+                host_found(&file->finding, HOST_UNKNOWN, "no pool of this node is one that it selects");
+                file->advice = "nothing, if its pools are on other nodes; else correct its selector";
+                if (!profile_is_block(profile) && profile_check_type(profile, name, name, error) < 0)
+                        tell_unfit(file, "", error);
         }
 }
+
+/* A pool that can have its volumes is enough. */
+static void see_pool(const struct profiles_seen *seen, const struct pool *pool, struct error *error)
+{
+        size_t index = 0;
+        const char *name;
+        json_t *profile;
+
+        json_object_foreach (seen->matrix, name, profile) {
+                struct wanted_file *file = row_of_profile(seen, index++);
+                char what[WANTED_NAME_MAX + 32];
+
+                if (!profile_selects(profile, pool))
+                        continue;
+                file->selected = true;
+                if (profile_check(profile, name, pool, error) == 0) {
+                        host_found(&file->finding, HOST_OK,
+                                   "pool %.128s can have its volumes, and what those need is "
+                                   "in rows of its own",
+                                   pool->name);
+                        want(seen->wanted, file->name, profile_needs(profile, pool));
+                } else if (file->finding.state != HOST_OK) {
+                        (void)snprintf(what, sizeof what, "pool %.128s cannot have its volumes: ", pool->name);
+                        tell_unfit(file, what, error);
+                }
+        }
+}
+
+static void end_profiles(struct profiles_seen *seen)
+{
+        size_t index = 0;
+        const char *name;
+        json_t *profile;
+
+        json_object_foreach (seen->matrix, name, profile) {
+                const struct wanted_file *file = row_of_profile(seen, index++);
+
+                if (!file->selected)
+                        want(seen->wanted, file->name, profile_needs(profile, /* pool= */ NULL));
+        }
+        json_decref(seen->matrix);
+}
+
+/* ---- pools */
 
 /* The pool "default" that no file names is made with its first volume. */
 static bool is_to_be_made(const struct config *config, const struct pool *pool)
@@ -123,7 +191,8 @@ static bool is_to_be_made(const struct config *config, const struct pool *pool)
 
 static int add_pool(const struct pool *pool, void *argument, struct error *error)
 {
-        struct wanted *wanted = argument;
+        const struct profiles_seen *profiles = argument;
+        struct wanted *wanted = profiles->wanted;
         char name[WANTED_NAME_MAX];
         struct wanted_file *file;
 
@@ -134,6 +203,7 @@ static int add_pool(const struct pool *pool, void *argument, struct error *error
                 return 0;
         }
         file->pool = true;
+        see_pool(profiles, pool, error);
         if (!is_to_be_made(&wanted->config, pool)) /* nobody has asked for it yet */
                 want(wanted, name, pool->kind->needs | (pool->kind->no_device ? 0 : filesystem_needs("")));
         return 0;
@@ -141,7 +211,9 @@ static int add_pool(const struct pool *pool, void *argument, struct error *error
 
 int wanted_read(const json_t *kinds, struct wanted *ret_wanted, struct error *error)
 {
+        struct profiles_seen profiles = { .wanted = ret_wanted };
         struct error broken = {};
+        struct wanted_file *file;
         const json_t *kind;
         size_t i;
         int r;
@@ -149,9 +221,12 @@ int wanted_read(const json_t *kinds, struct wanted *ret_wanted, struct error *er
         ret_wanted->needs = json_object();
         call_counts_never();
         tell(add_file(ret_wanted, "config.json"), config_load(&ret_wanted->config, &broken), &broken);
+        file = add_file(ret_wanted, "state directory");
+        file->advice = state_path_look(ret_wanted->config.state_dir, &file->finding);
         read_policy(ret_wanted, &broken);
-        read_profiles(ret_wanted, &broken);
-        r = pool_each(&ret_wanted->config, add_pool, ret_wanted, error);
+        read_profiles(&profiles, &broken);
+        r = pool_each(&ret_wanted->config, add_pool, &profiles, error);
+        end_profiles(&profiles);
         if (r < 0)
                 tell(add_file(ret_wanted, "pools.d"), r, error);
         json_array_foreach (kinds, i, kind) {

@@ -13,13 +13,14 @@
 #include "host/finding.h"
 #include "state/config.h"
 
-#define WANTED_FILES_MAX 260 /* as many pools as there may be (pool/pool.c), and the other files */
+#define WANTED_FILES_MAX 520 /* as many pools as there may be (pool/pool.c), as many profiles, and the other files */
 #define WANTED_NAME_MAX 160
 
-/* A file of the configuration, or a pool. */
+/* A file of the configuration, a profile of one, or a pool. */
 struct wanted_file {
-        char name[WANTED_NAME_MAX]; /* "config.json", "pool fast" */
+        char name[WANTED_NAME_MAX]; /* "config.json", "profile db", "pool fast" */
         bool pool;                  /* it can be measured (wanted_pool_measure()) */
+        bool selected;              /* a profile that selects a pool of this node */
         const char *advice;         /* NULL: as the message says */
         struct host_finding finding;
 };

@@ -9,6 +9,7 @@
 #include "state/state_dir.h"
 
 #define FOR_MACHINES "kataContainers"
+#define ID_MAPPABLE "idMappable"
 
 #define COMMA ,
 #define ROW(word, parameters) &pool_##word
@@ -30,7 +31,7 @@ static const struct file_key common_parameters[] = {
           "Whether the content is overwritten when the volume is deleted.", NULL },
         { FOR_MACHINES, "\"true\" or \"false\"", file_key_is_flag, false, "false",
           "Whether the volume is for containers in virtual machines.", NULL },
-        { "idMappable", "\"auto\", \"always\" or \"never\"", is_id_mappable, false, "auto",
+        { ID_MAPPABLE, "\"auto\", \"always\" or \"never\"", is_id_mappable, false, "auto",
           "Whether CSI's pods get it through remap-daemon where its filesystem cannot be id-mapped.", NULL },
         {},
 };
@@ -118,6 +119,19 @@ int pool_kind_check_parameters(const struct pool_kind *kind, const json_t *param
                                     kind->type, complaint);
         r = pool_kind_check_machines(kind, parameters, error);
         return r < 0 || kind->check_parameters == NULL ? r : kind->check_parameters(parameters, error);
+}
+
+need_set pool_kind_parameter_needs(const struct pool_kind *kind, const json_t *parameters)
+{
+        const char *mappable = json_string_value(json_object_get(parameters, ID_MAPPABLE));
+        need_set needs = kind->parameter_needs != NULL ? kind->parameter_needs(parameters) : 0;
+
+        if (mappable != NULL && strcmp(mappable, POOL_ID_MAPPABLE_ALWAYS) == 0)
+                needs |= kind->mappable_needs;
+        if (pool_parameter_flag(parameters, FOR_MACHINES,
+                                false)) /* what the machine sees is in an image in the volume */
+                needs |= NEED(LOOP) | NEED(LOOP_CONFIGURE);
+        return needs;
 }
 
 bool pool_kind_is_torn(const struct provision_record *record)

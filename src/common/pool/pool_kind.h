@@ -95,7 +95,10 @@ struct pool_kind {
         const struct file_key *keys; /* of its files, besides those of every pool */
         const struct file_key *parameters; /* of new volumes; their values are strings */
         need_set needs;                    /* what the node must have for it, as host-check says */
-        const struct hint *hints;          /* what to do about failures of this kind alone; NULL: nothing */
+        /* what it must have besides for volumes with such parameters (or NULL), each of which was checked; NULL: nothing */
+        need_set (*parameter_needs)(const json_t *parameters);
+        need_set mappable_needs;  /* likewise, for those that are always id-mappable; 0: the kernel maps them, or may */
+        const struct hint *hints; /* what to do about failures of this kind alone; NULL: nothing */
         /* start and end its helper process, before privileges_drop(); NULL: it has none of its own */
         int (*begin)(int argc, char **argv, struct error *error);
         void (*end)(void);
@@ -237,6 +240,12 @@ void pool_kinds_allow(void);
 
 /* pool_kind_check_parameters() - whether a volume with such parameters (or NULL) can be made. Errors: EINVAL. */
 int pool_kind_check_parameters(const struct pool_kind *kind, const json_t *parameters, struct error *error);
+
+/*
+ * pool_kind_parameter_needs() - what the node must have for volumes with such parameters (or NULL), which
+ * pool_kind_check_parameters() has checked, besides what the kind itself needs.
+ */
+need_set pool_kind_parameter_needs(const struct pool_kind *kind, const json_t *parameters);
 
 /* pool_kind_check_machines() - that no volume without a device is to be for virtual machines. Errors: EINVAL. */
 int pool_kind_check_machines(const struct pool_kind *kind, const json_t *parameters, struct error *error);

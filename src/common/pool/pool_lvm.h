@@ -27,8 +27,9 @@ struct pool_lvm_layout pool_lvm_layout_of(const json_t *parameters);
  * POOL_LAYOUT_SIZE bytes. */
 void pool_lvm_layout_describe(const char *type, unsigned images, const char *thin_pool, char *ret_layout);
 
-/* As struct pool_kind has them: parameters, check_parameters, fits and measure. */
+/* As struct pool_kind has them: parameters, parameter_needs, check_parameters, fits and measure. */
 extern const struct file_key pool_lvm_parameters[];
+need_set pool_lvm_layout_needs(const json_t *parameters);
 int pool_lvm_layout_check(const json_t *parameters, struct error *error);
 bool pool_lvm_layout_fits(const struct pool_item *item, const json_t *parameters);
 int pool_lvm_layout_measure(const struct config *config, const struct pool *pool, const json_t *parameters,

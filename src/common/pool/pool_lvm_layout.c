@@ -132,6 +132,11 @@ const struct file_key pool_lvm_parameters[] = {
         {},
 };
 
+need_set pool_lvm_layout_needs(const json_t *parameters)
+{
+        return lvm_type_needs(pool_lvm_layout_of(parameters).type);
+}
+
 int pool_lvm_layout_check(const json_t *parameters, struct error *error)
 {
         static const char *const striped[] = { "striped", "raid5", "raid6", "raid10", NULL };

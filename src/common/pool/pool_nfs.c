@@ -378,6 +378,7 @@ static const struct hint hints[] = {
 
 const struct pool_kind pool_nfs = { .type = "nfs",
                                     .needs = NEED(NFS),
+                                    .mappable_needs = NEED(FUSE) | NEED(MAP_FUSE) | NEED(REMAP_DAEMON),
                                     .hints = hints,
                                     .keys = keys,
                                     .parameters = pool_implied_keys,

@@ -37,6 +37,7 @@
 #define POOL_PARAMETERS POOL_TYPES(POOL_TYPE_PARAMETERS, "; ", "; ")
 
 /* What the parameter idMappable may be, and the option of the driver: in this order. */
-#define POOL_ID_MAPPABLE_WORDS "auto", "always", "never"
+#define POOL_ID_MAPPABLE_ALWAYS "always"
+#define POOL_ID_MAPPABLE_WORDS "auto", POOL_ID_MAPPABLE_ALWAYS, "never"
 
 #endif

@@ -204,12 +204,10 @@ void provision_call_init_record(const struct provision_call *call, struct provis
 int provision_call_check_type(const struct provision_call *call, struct error *error)
 {
         const struct provision_request *request = call->request;
-        char why[sizeof error->reason];
 
-        if (request->fs_type != NULL)
-                return filesystem_check_type(request->fs_type, request->name, "\"fsType\": ", error);
-        (void)snprintf(why, sizeof why, "profile \"%.200s\", \"fs_type\": ", request->profile ?: "");
-        return filesystem_check_type(profile_fs_type(call->profile), request->name, why, error);
+        return request->fs_type != NULL
+                       ? filesystem_check_type(request->fs_type, request->name, "\"fsType\": ", error)
+                       : profile_check_type(call->profile, request->profile ?: "", request->name, error);
 }
 
 int provision_call_check_filesystem(const struct provision_call *call, const struct provision_record *record, bool kata,

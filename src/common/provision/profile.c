@@ -9,6 +9,8 @@
 #include "base/json.h"
 #include "base/reply.h"
 #include "base/text.h"
+#include "block/filesystem.h"
+#include "pool/pool_kind.h"
 #include "pool/record.h"
 #include "process/log.h"
 #include "provision/profile_file.h"
@@ -74,6 +76,29 @@ bool profile_selects(const json_t *profile, const struct pool *pool)
                     strcmp(json_string_value(json_object_get(provider, "name")), pool->name) == 0)
                         return true;
         return false;
+}
+
+int profile_check_type(const json_t *profile, const char *name, const char *volume, struct error *error)
+{
+        char why[sizeof error->reason];
+
+        (void)snprintf(why, sizeof why, "profile \"%.200s\", \"fs_type\": ", name);
+        return filesystem_check_type(profile_fs_type(profile), volume, why, error);
+}
+
+int profile_check(const json_t *profile, const char *name, const struct pool *pool, struct error *error)
+{
+        int r = pool_kind_check_parameters(pool->kind, profile_parameters(profile), error);
+
+        return r < 0 || pool->kind->no_device ? r : profile_check_type(profile, name, name, error);
+}
+
+need_set profile_needs(const json_t *profile, const struct pool *pool)
+{
+        need_set needs = pool != NULL ? pool_kind_parameter_needs(pool->kind, profile_parameters(profile)) : 0;
+        bool bare = profile_is_block(profile) || (pool != NULL && pool->kind->no_device);
+
+        return needs | (bare ? 0 : filesystem_needs(profile_fs_type(profile)));
 }
 
 /* ---- the set */

@@ -23,6 +23,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
+#include "base/need.h"
 #include "pool/pool.h"
 
 #define PROFILES_PROBLEM_SIZE 512
@@ -59,6 +60,18 @@ void profiles_explain(const struct profiles *profiles, struct error *error);
 
 void profiles_release(struct profiles *profiles);
 #define cleanup_profiles __attribute__((cleanup(profiles_release)))
+
+/*
+ * profile_check_type() - whether a filesystem of its type can be created here. name: the profile's, volume: what is to have
+ * it, for the message.
+ * profile_check() - whether volumes of it can be made in such a pool, as far as its parameters and its filesystem say. Reads
+ * nothing. Errors of both: EINVAL.
+ */
+int profile_check_type(const json_t *profile, const char *name, const char *volume, struct error *error);
+int profile_check(const json_t *profile, const char *name, const struct pool *pool, struct error *error);
+
+/* profile_needs() - what the node must have for its filesystem, and for its parameters in such a pool; pool NULL: in any. */
+need_set profile_needs(const json_t *profile, const struct pool *pool);
 
 /* Properties of a profile; borrowed from it. */
 bool profile_selects(const json_t *profile, const struct pool *pool);
