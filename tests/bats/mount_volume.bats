@@ -1030,3 +1030,83 @@ processes() {
         helper mount-volume "{\"container\": $CONTAINER_PID, \"target\": \"/data\", \"volume\":\"db"
         assert_not_understood
 }
+
+# fuse_pool OPTIONS: the pool "dirs" of directories, in DIRS, which bindfs shows of FILES, mounted with these options.
+fuse_pool() {
+        DIRS=$SOURCE FILES=$BATS_TEST_TMPDIR/real
+        [[ -n $(type -P bindfs) ]] || skip "no bindfs"
+        serve_fuse
+        rm "$FILES/file"
+        chmod 0700 "$DIRS"
+        mount -o "remount,bind,$1" "$DIRS"
+        printf '{"name": "dirs", "type": "directory", "path": "%s"}\n' "$DIRS" >"$FLEXGRAFT_POOLS/dirs.json"
+        helper volume-create '{"name": "data", "size": "1m", "pool": "dirs"}'
+        assert_success
+        cp -p /bin/busybox "$FILES/data/program"
+        echo text >"$FILES/data/file"
+        chown 7:8 "$FILES/data/file"
+}
+
+@test "of a directory on a filesystem that cannot be id-mapped, the owners are right, too" {
+        fuse_pool rw
+        start_container crun
+        mount_volume data /data
+        assert_success
+        assert_field .mount.idMapping remap
+        is "$(in_container stat -c %u:%g /data/file)" 7:8
+        in_container sh -c 'echo new >/data/new && chown 5:6 /data/new'
+        is "$(stat -c %u:%g "$FILES/data/new")" 5:6
+        remove_mount /data
+        assert_success
+        helper volume-delete '{"name": "data"}'
+        assert_success
+        is "$(ls "$FILES")" '' "what is left in the pool"
+}
+
+@test "of a directory that remap-daemon serves, what its filesystem is mounted with holds in the container" {
+        fuse_pool noexec,nosuid,nodev
+        start_container crun
+        mount_volume data /data
+        assert_success
+        assert_attributes /data noexec nosuid nodev
+        run ! in_container /data/program true
+        mount_volume data /read '"readOnly": true'
+        assert_success
+        assert_attributes /read ro noexec nosuid nodev
+        run ! in_container touch /read/file
+        mount -o remount,bind,ro "$DIRS"
+        mount_volume data /node
+        assert_success
+        run ! in_container touch /node/file
+        [[ $output == *'Read-only file system'* ]] || { show_last; false; }
+}
+
+@test "where a directory cannot be id-mapped, a request that does without remap is refused, and nothing is left" {
+        fuse_pool rw
+        start_container crun
+        mount_volume data /data '"ids": "idmapped"'
+        assert_failure EINVAL
+        mount_volume data /data '"fallback": "none"'
+        assert_failure EINVAL
+        assert_mounts_at /data 0
+        mount_volume data /data '"ids": "host"'
+        assert_success
+        assert_field .mount.idMapping host
+        remove_mount /data
+        assert_success
+        wait_until 10 assert_no_helper_processes
+}
+
+@test "a batch makes a missing directory that cannot be id-mapped, and its container and a second one have their owners" {
+        local first entry='"type": "volume", "volume": "more", "target": "/data", "create": {"size": "1m", "pool": "dirs"}'
+        fuse_pool rw
+        start_container plain
+        first=$CONTAINER_PID
+        start_container plain 300000
+        helper mount-batch "{\"container\": $CONTAINER_PID, \"mounts\": [{$entry}, {$entry, \"container\": $first}]}"
+        assert_success
+        in_container sh -c 'echo own >/data/file && chown 3:4 /data/file'
+        is "$(stat -c %u:%g "$FILES/more/file")" 3:4
+        CONTAINER_PID=$first
+        is "$(in_container stat -c %u:%g /data/file)" 3:4
+}

@@ -115,14 +115,14 @@ static struct needed needed_for(const struct batch_asked *asked)
 {
         struct needed needed = { .remap = asked->remap, .runs = asked->replaces ? named_stage_runs() : 0 };
         char name[VOLUME_NAME_MAX];
-        bool apart;
+        bool any_filesystem;
 
         if (asked->all || asked->count > REQUEST_ENTRIES_MAX)
                 needed = (struct needed){ .remap = true, .runs = VOLUME_RUNS_ALL };
         for (unsigned i = 0; (needed.runs != VOLUME_RUNS_ALL || !needed.remap) && i < asked->count; i++) {
                 (void)snprintf(name, sizeof name, "%.*s", (int)sizeof name - 1, asked->names[i]);
-                needed.runs |= volume_by_name_runs(name, &apart);
-                needed.remap = needed.remap || apart;
+                needed.runs |= volume_by_name_runs(name, &any_filesystem);
+                needed.remap = needed.remap || any_filesystem;
         }
         return needed;
 }

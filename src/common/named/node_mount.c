@@ -34,10 +34,10 @@ struct job {
 
 int node_mount_begin(const char *name, int argc, char **argv, struct error *error)
 {
-        bool apart;
+        bool any_filesystem; /* which is the same for the node */
 
         pool_kinds_allow(); /* the volume may be on a share, or be made there */
-        return volume_exec_helpers_begin_for(volume_by_name_runs(name, &apart), argc, argv, error);
+        return volume_exec_helpers_begin_for(volume_by_name_runs(name, &any_filesystem), argc, argv, error);
 }
 
 /* ---- the mount */

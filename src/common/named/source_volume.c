@@ -95,6 +95,7 @@ static int choose(struct kept *kept, const struct injection *injection, struct e
 }
 
 static const struct source_kind share_kind;
+static const struct source_kind directory_kind;
 static const struct source_kind unmade_kind;
 
 /* What the volume is, its record says; one that is yet to be made has none. */
@@ -104,9 +105,12 @@ static void settle_kind(struct injection *injection)
 
         if (injection->request->raw)
                 return;
-        injection->kind = volume_by_name_is_apart(volume) ? &share_kind
-                          : volume->create != NULL        ? &unmade_kind
-                                                          : &source_volume;
+        if (volume_by_name_is_apart(volume))
+                injection->kind = &share_kind;
+        else if (volume->create != NULL)
+                injection->kind = &unmade_kind;
+        else
+                injection->kind = volume_by_name_has_any_filesystem(volume) ? &directory_kind : &source_volume;
 }
 
 static int find_volume(struct injection *injection, struct error *error)
@@ -238,7 +242,10 @@ static int make_clone(struct injection *injection, bool owned, struct error *err
         if ((r = take_subdir(injection, error)) < 0)
                 return r;
         put_type(injection->mount_fd, injection->fs_type, sizeof injection->fs_type);
-        return check_type(injection, error);
+        if ((r = check_type(injection, error)) < 0)
+                return r;
+        /* not after make(), as of what is mounted from a device: it is not made a second time for remap */
+        return volume_by_name_has_any_filesystem(volume) ? attributes_map(injection, error) : 0;
 }
 
 /* The device is known only now, so it is in no digest: the volume's name is. */
@@ -416,7 +423,7 @@ static const struct source_kind raw_kind = {
 
 #define DEVICE_MAKE_TEXT "attach the volume, format it if it is blank, mount it on the node, clone that mount"
 
-/* settle_kind() chooses these: a directory of a server, and what may become one. */
+/* settle_kind() chooses these: a directory of a server, one of the node, and what may become either. */
 static const struct source_kind share_kind = {
         FILESYSTEM,
         .close_waits = true,
@@ -424,6 +431,14 @@ static const struct source_kind share_kind = {
         .remap = REMAP_FALLBACK,
         .make_text = "find the server, mount the volume's directory, detached; map owners with remap where the kernel "
                      "cannot",
+};
+
+static const struct source_kind directory_kind = {
+        FILESYSTEM,
+        .hints = block_hints,
+        .clones = true,
+        .remap = REMAP_FALLBACK,
+        .make_text = "clone the mount that the volume's directory is on; map owners with remap where the kernel cannot",
 };
 
 static const struct source_kind unmade_kind = {

@@ -34,19 +34,19 @@
 
 /* ---- the programs that it needs */
 
-unsigned volume_by_name_runs(const char *name, bool *ret_apart)
+unsigned volume_by_name_runs(const char *name, bool *ret_any_filesystem)
 {
         cleanup_provision_record struct provision_record record = {};
         const struct volume_kind *kind;
         char state_dir[PATH_MAX];
         struct error ignored; /* the program meets it again */
 
-        *ret_apart = true;
+        *ret_any_filesystem = true;
         if (config_state_dir(state_dir, &ignored) < 0 ||
             provision_record_find(state_dir, name, &record, &ignored) < 0 ||
             (kind = volume_kind_find(record.pool_type)) == NULL)
                 return VOLUME_RUNS_ALL;
-        *ret_apart = kind->mount_apart != NULL;
+        *ret_any_filesystem = kind->any_filesystem;
         /* what is staged now may be detached before the volume's lock is ours, and then it is checked, or formatted */
         return kind->runs | VOLUME_RUNS_FS_TOOLS;
 }
@@ -248,6 +248,11 @@ static int open_directory(struct volume_call *call, struct error *error)
 bool volume_by_name_is_apart(const struct volume_by_name *volume)
 {
         return volume->call.kind != NULL && volume->call.kind->mount_apart != NULL;
+}
+
+bool volume_by_name_has_any_filesystem(const struct volume_by_name *volume)
+{
+        return volume->call.kind != NULL && volume->call.kind->any_filesystem;
 }
 
 int volume_by_name_stage(struct volume_by_name *volume, struct error *error)

@@ -67,6 +67,12 @@ int volume_by_name_stage(struct volume_by_name *volume, struct error *error);
 bool volume_by_name_is_apart(const struct volume_by_name *volume);
 
 /*
+ * volume_by_name_has_any_filesystem() - once it was chosen: whether it is on a filesystem that the node, or a server, has,
+ * which perhaps cannot be id-mapped.
+ */
+bool volume_by_name_has_any_filesystem(const struct volume_by_name *volume);
+
+/*
  * volume_by_name_attach() - for raw: ensure that it is made and attached. call.record names the device. Needs the
  * helpers of volume_by_name_runs(), too.
  */
@@ -85,9 +91,9 @@ int volume_by_name_let_go(struct volume_by_name *volume, const char *mount_id, s
  * volume_by_name_runs() - the programs (VOLUME_RUNS_*) that volume_by_name_stage() may run for a volume: all of them,
  * if it is not known. Those that volume_by_name_let_go() may run, named_stage_runs() says.
  *
- * Gives: ret_apart: it may be one of volume_by_name_is_apart(), which few kernels can id-map.
+ * Gives: ret_any_filesystem: as volume_by_name_has_any_filesystem(), or it is not known.
  */
-unsigned volume_by_name_runs(const char *name, bool *ret_apart);
+unsigned volume_by_name_runs(const char *name, bool *ret_any_filesystem);
 
 /* volume_by_name_release() - give the lock back, also one that a call which was killed had; again does nothing. */
 void volume_by_name_release(struct volume_by_name *volume);
