@@ -44,7 +44,7 @@ int json_value_size(const char *key, const json_t *value, bool percent, char *re
                     struct error *error)
 {
         static const char suffixes[] = "kmgt";
-        const char *text;
+        const char *text = "";
         const char *rest;
         const char *suffix;
         char digits[24];

@@ -76,9 +76,16 @@ static json_t *of_type(const struct key *key, unsigned programs)
         }
 }
 
-json_t *schema_of_value(const struct key_table *table, const struct key *key, unsigned programs)
+static json_t *of_value(const struct key_table *table, const struct key *key, unsigned programs)
 {
         return key->schema != NULL ? key->schema(table, programs) : of_type(key, programs);
+}
+
+json_t *schema_of_value(const struct key_table *table, const char *name, unsigned programs)
+{
+        const struct key *key = key_find(table, programs, name);
+
+        return key != NULL ? of_value(table, key, programs) : json_object();
 }
 
 static json_t *of_text_word(const char *const *words)
@@ -142,7 +149,7 @@ json_t *schema_of_keys(const struct key_table *table, unsigned programs, bool te
                         continue;
                 if ((key->required & programs) != 0)
                         (void)json_array_append_new(required, json_string(key->name));
-                schema = texts ? of_text(key) : schema_of_value(table, key, programs);
+                schema = texts ? of_text(key) : of_value(table, key, programs);
                 (void)json_object_set_new(schema, "description", json_string(key->help));
                 if (key->preset != NULL)
                         (void)json_object_set_new(schema, "default", preset_of(key));

@@ -37,8 +37,9 @@ struct schema {
 /* schema_of_keys() - an object with these keys and no others. The caller owns the result; NULL: no memory. */
 json_t *schema_of_keys(const struct key_table *table, unsigned programs, bool texts);
 
-/* schema_of_value() - the value of one of a table's keys, by its row or its type. The caller owns the result. */
-json_t *schema_of_value(const struct key_table *table, const struct key *key, unsigned programs);
+/* schema_of_value() - the value of one of a table's keys, by its row or its type. A key that it does not have can be
+ * anything. The caller owns the result. */
+json_t *schema_of_value(const struct key_table *table, const char *name, unsigned programs);
 
 /* schema_of_words() - one of these, which NULL ends. The caller owns the result; NULL: no memory. */
 json_t *schema_of_words(const char *const *words);

@@ -202,8 +202,8 @@ int container_reference_take(const char *key, const json_t *value, struct contai
 json_t *container_reference_schema(const struct key_table *table, unsigned programs)
 {
         const struct key_table *all = &container_reference_members;
-        json_t *pid = schema_of_value(all, key_find(all, 1, "pid"), 1);
-        json_t *id = schema_of_value(all, key_find(all, 1, "id"), 1);
+        json_t *pid = schema_of_value(all, "pid", 1);
+        json_t *id = schema_of_value(all, "id", 1);
         json_t *object = schema_of_keys(all, 1, /* texts= */ false);
 
         (void)table;

@@ -183,7 +183,7 @@ static int map_mounted(const struct mountinfo *line, int user_ns_fd, struct erro
 {
         cleanup_close int source_fd = open(line->mount_point, O_PATH | O_NOFOLLOW | O_CLOEXEC);
         cleanup_close int fd = -EBADF;
-        uint64_t id;
+        uint64_t id = 0;
 
         if (source_fd < 0)
                 return fail(error, errno, "open", line->mount_point);

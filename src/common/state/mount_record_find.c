@@ -163,7 +163,7 @@ int mount_record_find_live(const struct state *state, const char *key, const str
 int mount_record_check_namespace(const struct mount_record *record, struct error *error)
 {
         char boot_id[PROC_BOOT_ID_SIZE];
-        uint64_t here;
+        uint64_t here = 0;
         int r = proc_boot_id(boot_id);
 
         if (r == 0 && (record->pid_ns == 0 || strcmp(record->boot_id, boot_id) != 0))
