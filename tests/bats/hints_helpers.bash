@@ -13,10 +13,10 @@ hint() {
         json_field .error.hint | tee -a "$BATS_FILE_TMPDIR/followed"
 }
 
-# hint_rows with|without: the hints in the sources that have a key with a value, or those that have none.
+# hint_rows with|without [FILE]: the hints in the sources, or in that one of src/common, that have a key with a value, or those that have none.
 hint_rows() {
         # shellcheck disable=SC2016 # it is Perl
-        find "$FLEXGRAFT_REPO/src" -name '*.[ch]' -exec perl -0777 -e '
+        find "$FLEXGRAFT_REPO/src${2:+/common/$2}" -name '*.[ch]' -exec perl -0777 -e '
                 my $wanted = shift @ARGV eq "with";
                 while (<>) {
                         s/\\\n//g;
@@ -30,7 +30,7 @@ hint_rows() {
                 }' "$1" {} + | sort -u
 }
 
-# check_hints with|without REASONS: each of those hints was followed, or begins as a key of the array REASONS does, and each of these is of a hint
+# check_hints with|without REASONS [FILE]: each of those hints was followed, or begins as a key of the array REASONS does, and each of these is of a hint
 # that was not; where not all tests of the file ran, the test is skipped.
 check_hints() {
         local -n hints_besides=$2
@@ -48,9 +48,9 @@ check_hints() {
                 else
                         grep -qxF -e "$hint" "$BATS_FILE_TMPDIR/followed" || { echo "not followed: $hint"; missing=1; }
                 fi
-        done < <(hint_rows "$1")
+        done < <(hint_rows "$1" "${3:-}")
         for begin in "${!hints_besides[@]}"; do
                 [[ -n ${used[$begin]:-} ]] || { echo "of no hint: $begin"; missing=1; }
         done
-        ((!missing && ${#used[@]} > 0))
+        ((!missing && (${#used[@]} > 0 || ${#hints_besides[@]} == 0)))
 }

@@ -515,11 +515,6 @@ END
 
 # ---- names
 
-# name_server ADDRESS [LINE...]: the container's resolv.conf.
-name_server() {
-        printf '%s\n' "nameserver $1" "${@:2}" >"$CONTAINER_ROOTFS/etc/resolv.conf"
-}
-
 @test "a name is looked up by the container's name server, over its network" {
         local name
         start_client plain-nouserns

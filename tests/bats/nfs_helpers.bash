@@ -268,6 +268,11 @@ start_client() {
         join_server
 }
 
+# name_server ADDRESS [LINE...]: the container's resolv.conf.
+name_server() {
+        printf '%s\n' "nameserver $1" "${@:2}" >"$CONTAINER_ROOTFS/etc/resolv.conf"
+}
+
 # begin_lock_services PID: until teardown, what locks of NFS 3 need in the network of a client; containers have none, so that nolock is the default.
 begin_lock_services() {
         background_ready nsenter --target "$1" --net unshare --mount --propagation private --pid --fork --kill-child bash -c '
