@@ -16,6 +16,7 @@ setup_file() {
 
 teardown_file() {
         nfs_server_end
+        schema_validate
 }
 
 setup() {
