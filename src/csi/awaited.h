@@ -26,8 +26,9 @@ int awaited_begin(struct error *error);
  * awaited_server(), awaited_pool(), awaited_profile() - by a name; NULL: "".
  * awaited_source() - the host of "host:/path". Returns false, and gives nothing, where it is no such text.
  * awaited_id()     - the server of an id of share.h; false: it is none.
- * awaited_mount()  - the server of what is mounted on a volume's path; false: nothing is, or its source names no server. It
- *                    asks the kernel's table only, and waits for no server.
+ * awaited_mount()  - the server of what is mounted on a volume's path, as awaited_note() has it; where that was said to an
+ *                    earlier driver, as the kernel's table says, whose length this costs. It waits for no server. False:
+ *                    nothing is mounted there, or its source names no server.
  */
 void awaited_server(const char *name, char *ret_server);
 void awaited_pool(const char *name, char *ret_server);
@@ -35,5 +36,8 @@ void awaited_profile(const char *name, char *ret_server);
 bool awaited_source(const char *source, char *ret_server);
 bool awaited_id(const char *id, char *ret_server);
 bool awaited_mount(const char *path, char *ret_server);
+
+/* awaited_note() - what is being mounted on a path waits for that server; "": for none. */
+void awaited_note(const char *path, const char *server);
 
 #endif

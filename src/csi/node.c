@@ -67,19 +67,19 @@ static bool mounts_server(const ProtobufCMessage *request, char *ret_server)
         const struct node_use use = { .context_count = publish->n_volume_context,
                                       .context = (const void *const *)publish->volume_context };
 
-        if (!node_is_nfs(&use))
-                return awaited_id(publish->volume_id, ret_server);
-        node_server(&use, ret_server);
-        return true;
+        bool waits = node_is_nfs(&use);
+
+        if (waits)
+                node_server(&use, ret_server);
+        else
+                waits = awaited_id(publish->volume_id, ret_server);
+        awaited_note(publish->target_path, ret_server); /* for the requests about it, which have no context */
+        return waits;
 }
 
-/*
- * Requests about what is mounted have no context. The mount shows what that has said, also to a driver that was started
- * since; of a volume that is not mounted there is its id.
- */
 static bool asks_server(const char *path, const char *id, char *ret_server)
 {
-        return awaited_mount(path, ret_server) || awaited_id(id, ret_server);
+        return awaited_id(id, ret_server) || awaited_mount(path, ret_server);
 }
 
 static bool measures_server(const ProtobufCMessage *request, char *ret_server)

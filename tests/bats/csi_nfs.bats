@@ -571,3 +571,23 @@ mounted_of() {
         is "$(<"$CORE/last")" "unmount $pods/other/mount"
         umount "$pods"/*/mount
 }
+
+@test "static volumes that the driver itself published are unmounted so, too, without a look at what is mounted" {
+        local i
+        mount_verb
+        CONTEXT='"server": "nas.example.org", "share": "/export"'
+        many_publishes
+        wait "$PUBLISHES"
+        publish_of other other.example.org | "$CSI_CLIENT" --deadline 200 "$CSI_SOCKET" - | grep -q '^OK'
+        make_program unmount '{"status": "Success"}'
+        mv "$CORE/bin/unmount" "$CORE/bin/verbs/"
+        asked_anew
+        hold
+        for i in {1..27}; do
+                echo "NodeUnpublishVolume {\"volume_id\": \"v$i\", \"target_path\": \"/t/$i\"}"
+        done >"$CORE/lines"
+        "$CSI_CLIENT" --deadline 200 --parallel "$CSI_SOCKET" - <"$CORE/lines" >"$CORE/publishes" 3>&- &
+        PUBLISHES=$!
+        one_more 'NodeUnpublishVolume {"volume_id": "other", "target_path": "/t/other"}'
+        is "$(<"$CORE/last")" "unmount /t/other"
+}
