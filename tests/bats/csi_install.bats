@@ -178,7 +178,7 @@ START=$'start flexgraft-csi.socket\nstart flexgraft-csi-registration.socket\nsta
         cp "$INSTALL" "${INSTALL%/*}/install-common.bash" "$tree/scripts/"
         cp -r "$FLEXGRAFT_REPO/deploy/systemd" "$tree/deploy/"
         cp -r "$FIRST" "$tree/bin"
-        cp "$INSTALL" "$SECOND"/{csi-driver,volume-*,host-check} "$prefix/sbin/"
+        cp "$INSTALL" "$SECOND"/{csi-driver,volume-*,host-check,remap-upgrade} "$prefix/sbin/"
         command install -D --mode 0644 --target-directory "$prefix/share/flexgraft" "${INSTALL%/*}/install-common.bash"
         cp -r "$SECOND/remap-daemon" "$SECOND/verbs" "$prefix/libexec/flexgraft/"
         for file in "$FLEXGRAFT_REPO"/deploy/systemd/*.in; do
