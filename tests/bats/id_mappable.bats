@@ -246,6 +246,198 @@ group_is_empty() {
         wait_until 10 no_keepers
 }
 
+# ---- a pod that turns out to have a user namespace
+
+# known: kubelet notes that the pod has one, as it does after it has mounted the pod's volumes for the first time.
+known() {
+        echo '{"uidMappings": []}' >"$KUBELET/pods/$POD/userns"
+}
+
+# again: kubelet's mount of "data" for the pod once more.
+again() {
+        call mount "$(pod_dir data)" "$(publish_spec data "$POD")"
+        assert_success
+}
+
+# dir_field FILTER: of the record's entry of the pod's directory.
+dir_field() {
+        jq -r ".published[0]$1" "$STATE_DIR/volumes/data.json"
+}
+
+# is_exchanged: the directory has the mount that can be id-mapped, and no other, and so has the record.
+is_exchanged() {
+        is "$(node_mounts_at "$(pod_dir data)")" 1 "mounts"
+        is "$(type_at "$(pod_dir data)")" fuse.flexgraft
+        is "$(wc -w <<<"$(keepers)")" 1 "daemons"
+        is "$(dir_field ' | [.replaces, .waitsForUsers, .remapKey > 0] | tostring')" '[null,null,true]'
+}
+
+# is_plain: the volume's own mount, and no other; the record has nothing that a call began.
+is_plain() {
+        is "$(node_mounts_at "$(pod_dir data)")" 1 "mounts"
+        is "$(type_at "$(pod_dir data)")" fuse
+        is "$(dir_field ' | [.replaces, .remapKey] | tostring')" '[null,null]'
+        wait_until 10 no_keepers
+}
+
+ended() {
+        kubelet_unpublish data
+        is "$(volume_records)" ''
+        wait_until 10 no_keepers
+}
+
+@test "a pod that auto gave the volume's own mount has one that its runtime can id-map when mount is called again and kubelet has noted its user namespace" {
+        local shown
+        published mountOptions=noexec @readwrite=ro
+        is "$(dir_field .waitsForUsers)" true
+        again
+        is_plain
+        known
+        again
+        is_exchanged
+        shown=$(findmnt --noheadings --first-only --output VFS-OPTIONS --target "$(pod_dir data)")
+        [[ $shown == ro,nosuid,nodev,noexec* ]] || { echo "$shown"; return 1; }
+        mount -o remount,bind,rw "$(pod_dir data)"
+        run ! touch "$(pod_dir data)/file"
+        is_mappable "$(pod_dir data)"
+        stop_container "$CONTAINER_PID"
+        again
+        is_exchanged
+        ended
+}
+
+@test "with never, and for a filesystem that can be id-mapped, a pod that turns out to have a user namespace keeps the volume's own mount" {
+        published idMappable=never
+        is "$(dir_field .waitsForUsers)" null
+        known
+        again
+        is_plain
+        kubelet_unpublish data
+        rm "$KUBELET/pods/$POD/userns"
+        SPECS[data]=$(spec data type=bind "source=$FILES")
+        kubelet_publish data
+        known
+        again
+        is "$(type_at "$(pod_dir data)")" tmpfs
+        is "$(dir_field ' | [.replaces, .remapKey] | tostring')" '[null,null]'
+        ended
+}
+
+@test "a mount is not exchanged while something is mounted below it, and mount says so" {
+        mkdir "$FILES/dir"
+        published
+        mount -t tmpfs tmpfs "$(pod_dir data)/dir"
+        known
+        again
+        [[ $(json_field .message) == *"cannot id-map the volume"*"mounted on"* ]] || { show_last; return 1; }
+        is_plain
+        is "$(type_at "$(pod_dir data)/dir")" tmpfs
+        umount "$(pod_dir data)/dir"
+        again
+        is_exchanged
+        ended
+}
+
+@test "a process that has a file open below a mount that is exchanged goes on with it" {
+        local fd
+        published
+        exec {fd}>"$(pod_dir data)/file"
+        known
+        again
+        is_exchanged
+        echo text >&"$fd"
+        exec {fd}>&-
+        is "$(<"$FILES/file")" text
+        ended
+}
+
+@test "a mount that is exchanged is exchanged in a mount namespace that gets what is mounted, too" {
+        local peer
+        mount --bind "$KUBELET" "$KUBELET"
+        mount --make-shared "$KUBELET"
+        unshare --mount --propagation slave sleep 1000 3>&- &
+        peer=$!
+        bed_pids+=("$peer")
+        wait_until 10 in_own_mounts "$peer"
+        published
+        is "$(mounts_of "$peer")" fuse
+        known
+        again
+        is_exchanged
+        is "$(mounts_of "$peer")" fuse.flexgraft
+        ended
+        is "$(mounts_of "$peer")" ''
+        kill "$peer"
+        wait "$peer" || :
+        umount "$KUBELET"
+}
+
+# in_own_mounts PID: it is in another mount namespace than the test. mounts_of PID: the types of what it has on the pod's directory.
+in_own_mounts() {
+        [[ $(readlink "/proc/$1/ns/mnt") != "$(readlink /proc/self/ns/mnt)" && $(<"/proc/$1/comm") == sleep ]]
+}
+
+mounts_of() {
+        awk -v dir="$(pod_dir data)" '$5 == dir { sub(/.* - /, ""); print $1 }' "/proc/$1/mountinfo" | xargs
+}
+
+# ---- an exchange that is killed
+
+# Around the steps of an exchange: the mount that is served, the record, the mount beneath, the old one taken off, the record.
+STEPS=fsmount:1,renameat:1,move_mount:1,umount2:1,renameat:2
+
+# exchange_swept ACTION STEP...: mount, or $ACT, is called again for a pod that has a user namespace by now, and is acted upon at each of $STEPS; what
+# the pod has works, and then come the steps. ACTION may be an option and its value.
+exchange_swept() {
+        local text DATA action=("${1%% *}")
+        local -a ACT=("${ACT[@]}")
+        [[ $1 != *' '* ]] || action+=("${1#* }")
+        SPECS[data]=$(spec data type=bind "source=$BEHIND")
+        text=$(publish_spec data "$POD") DATA=$(pod_dir data)
+        ((${#ACT[@]} > 0)) || ACT=("$DRIVER" mount "$DATA" "$text")
+        LABEL=$1 sweep --reply "${REPLY_FORM:-kubelet}" --timeout 100 --own --leave remap-daemon --at "$STEPS" "${action[@]}" \
+                --watch mounts self --watch tree "$STATE_DIR" --watch tree "$KUBELET" -- \
+                sh "mkdir -p '$DATA'" ';' call "$DRIVER" mount "$DATA" "$text" ';' \
+                sh "echo '{}' >'$KUBELET/pods/$POD/userns'" ';' \
+                act "${ACT[@]}" ';' \
+                sh "echo text >'$DATA/file' && read -r text <'$FILES/file' && [ \"\$text\" = text ]" ';' \
+                "${@:2}" \
+                call "$DRIVER" unmount "$DATA" ';' mounts self "$DATA" 0 ';' \
+                sh "rmdir '$DATA'; rm '$KUBELET/pods/$POD/userns'" ';' same ';'
+        wait_until 10 no_keepers
+        is "$(volume_records)" ''
+}
+
+# shown: of sh, the directory has the exchanged mount alone.
+shown() {
+        printf '%s' "[ \"\$(findmnt --noheadings --output FSTYPE --mountpoint '$(pod_dir data)')\" = fuse.flexgraft ] && " \
+                "jq -e '.published[0] | .remapKey > 0 and .replaces == null and .waitsForUsers == null' '$STATE_DIR/volumes/data.json'"
+}
+
+@test "an exchange that is killed at any step is ended by the same call again" {
+        SPECS[data]=$(spec data type=bind "source=$BEHIND")
+        exchange_swept --kill call "$DRIVER" mount "$(pod_dir data)" "$(publish_spec data "$POD")" ';' sh "$(shown)" ';'
+}
+
+@test "an exchange that fails at any step leaves the pod its volume, and the same call again ends it" {
+        SPECS[data]=$(spec data type=bind "source=$BEHIND")
+        exchange_swept '--fail EIO' call "$DRIVER" mount "$(pod_dir data)" "$(publish_spec data "$POD")" ';' sh "$(shown)" ';'
+}
+
+@test "what is mounted below the old mount when the new one is beneath it stays, and the exchange is ended when it is gone" {
+        local dir
+        dir=$(pod_dir data)/dir
+        mkdir "$FILES/dir"
+        SPECS[data]=$(spec data type=bind "source=$BEHIND")
+        STEPS=move_mount:1 exchange_swept "--run mount -t tmpfs tmpfs '$dir'" \
+                sh "[ \"\$NAME\" = - ] || { mountpoint -q '$dir' && umount '$dir'; }" ';' \
+                call "$DRIVER" mount "$(pod_dir data)" "$(publish_spec data "$POD")" ';' sh "$(shown)" ';'
+}
+
+@test "unmount after an exchange that was killed at any step leaves neither mount" {
+        exchange_swept --kill
+}
+
 # ---- CSI
 
 @test "a volume of a StorageClass with idMappable is published so, by a csi-driver that is stopped, and killed, meanwhile" {
@@ -271,6 +463,29 @@ group_is_empty() {
         publish
         answers OK
         is "$(node_mounts_at "$(target)")" 1
+        stats
+        answers OK
+        assert_field .volume_condition.abnormal false
+        down
+        wait_until 10 no_keepers
+        all_gone
+        csi DeleteVolume "{\"volume_id\": \"$ID\"}"
+        answers OK
+}
+
+@test "NodePublishVolume that is called again exchanges the mount of a pod that turns out to have a user namespace" {
+        csi_setup
+        node_setup
+        printf '{"name": "dirs", "type": "directory", "path": "%s"}\n' "$BEHIND/dirs" >"$FLEXGRAFT_POOLS/dirs.json"
+        mkdir -m 0700 "$FILES/dirs"
+        new_volume '"parameters": {"pool": "dirs"}'
+        write_policy '"kinds": ["directory"]'
+        up
+        is "$(type_at "$(target)")" fuse
+        echo '{}' >"$KUBELET/pods/pod-1/userns"
+        publish
+        answers OK
+        is "$(node_mounts_at "$(target)"):$(type_at "$(target)")" 1:fuse.flexgraft
         stats
         answers OK
         assert_field .volume_condition.abnormal false

@@ -63,6 +63,37 @@ int on_node_place_file(int mount_fd, const char *path, struct error *error)
         return 0;
 }
 
+int on_node_place_beneath(int mount_fd, int top_fd, const char *dir, struct error *error)
+{
+        if (move_mount(mount_fd, "", top_fd, "",
+                       MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH | MOVE_MOUNT_BENEATH) < 0)
+                return fail(error, errno, OPERATION_MOVE_MOUNT, dir);
+        return 0;
+}
+
+/* The link leads to the mount itself: what is mounted over it is not entered (docs/KERNEL.md#targets-in-a-container). */
+int on_node_take_off(int fd, const char *dir, struct error *error)
+{
+        char link[64];
+
+        (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+        return umount2(link, MNT_DETACH) < 0 ? fail(error, errno, OPERATION_UMOUNT2, dir) : 0;
+}
+
+int on_node_has_below(int fd)
+{
+        cleanup_mount_table struct mountinfo table = {};
+        uint64_t id;
+        int r = mount_see_short_id(fd, &id);
+
+        if (r < 0 || (r = mountinfo_open_own(&table)) < 0)
+                return r;
+        while (mountinfo_next(&table))
+                if (table.parent == id)
+                        return 1;
+        return table.failed ? -EIO : 0;
+}
+
 /* Ids are used again, lowest first: the device, and the directory's name, must be the same, too. */
 static bool is_line_of(const struct mountinfo *line, const struct mount_identity *identity, const char *dir)
 {

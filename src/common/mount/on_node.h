@@ -22,6 +22,20 @@ int on_node_place(int mount_fd, const char *dir, struct error *error);
 int on_node_place_at(int mount_fd, int dir_fd, const char *dir, struct error *error);
 
 /*
+ * on_node_place_beneath() - put it under the mount whose root is open (O_PATH), which shows until it is taken off. Mount
+ * namespaces that get what is mounted there get that, too. Errors: EINVAL before Linux 6.5, or the mount is at no path of
+ * ours, or it shows the directory on which it is mounted.
+ *
+ * on_node_take_off() - unmount, lazily, the mount that fd is on, whatever is at its path by now; what is mounted below it
+ * goes with it, there and where that was propagated to.
+ *
+ * on_node_has_below() - whether anything is mounted on the mount that fd is on, or below. Returns 1 or 0, or negative errno.
+ */
+int on_node_place_beneath(int mount_fd, int top_fd, const char *dir, struct error *error);
+int on_node_take_off(int fd, const char *dir, struct error *error);
+int on_node_has_below(int fd);
+
+/*
  * on_node_place_file() - put a mount of a file, as a device's node, on a file: an empty one, which is made if there is
  * none. Errors: ELOOP it is a link; EEXIST it is no empty file.
  */

@@ -46,7 +46,7 @@ static int match(struct volume_record *record, const char *file, void *argument,
                 return 0;
         (void)text_copy(job->name, sizeof job->name, record->name);
         /* another may have had the directory before, and left it without a call of this program */
-        return mount_seen_is(&job->seen, &place->identity) && volume_record_is_of_this_boot(record);
+        return volume_record_dir_shows(place, &job->seen) && volume_record_is_of_this_boot(record);
 }
 
 /* Which volume the records name for the directory. */

@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "mount/identity.h"
-#include "mount/on_node.h"
 #include "pool/pool_kind.h"
 #include "pool/record.h"
 #include "process/log.h"
@@ -43,8 +42,8 @@ static int check_unpublished(const struct provision_call *call, const char *name
                 const struct mount_dir *place = &volume.published[i];
                 struct mount_seen seen;
 
-                if ((mount_see(AT_FDCWD, place->dir, &seen) == 0 && mount_seen_is(&seen, &place->identity)) ||
-                    (volume_record_is_of_this_boot(&volume) && on_node_has(&place->identity, place->dir) != 0))
+                if ((mount_see(AT_FDCWD, place->dir, &seen) == 0 && volume_record_dir_shows(place, &seen)) ||
+                    (volume_record_is_of_this_boot(&volume) && volume_record_dir_has(place) != 0))
                         return fail_because(error, EBUSY, "look for users", name, "it is mounted on %.1000s",
                                             place->dir);
         }

@@ -12,7 +12,6 @@
 #include "block/loop_guard.h"
 #include "mount/identity.h"
 #include "mount/in_container.h"
-#include "mount/on_node.h"
 #include "process/proc.h"
 
 struct list {
@@ -116,12 +115,12 @@ static bool is_mounted(struct list *list, const struct volume_record *record, co
         struct mount_seen seen;
         int r = mount_see(AT_FDCWD, place->dir, &seen);
 
-        if (r == 0 && (mount_seen_is(&seen, &place->identity) ||
+        if (r == 0 && (volume_record_dir_shows(place, &seen) ||
                        (seen.root && record->device_number != 0 && seen.device == record->device_number)))
                 return true;
         if (r < 0 && r != -ENOENT && r != -ENOTDIR)
                 return true; /* it cannot be asked */
-        if (strcmp(record->boot_id, list->boot_id) == 0 && on_node_has(&place->identity, place->dir) != 0)
+        if (strcmp(record->boot_id, list->boot_id) == 0 && volume_record_dir_has(place) != 0)
                 return true; /* below another mount; or that cannot be asked */
         if (place->pod_device != 0 && loop_guard_exists(place->pod_device))
                 return true; /* a process may have it open */

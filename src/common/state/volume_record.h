@@ -37,6 +37,8 @@ struct mount_dir {
         uint64_t pod_source;            /* of the volume's own then */
         bool pod_writes;                /* whether that may be written to */
         uint64_t remap_key;             /* of the remap-daemon that serves it (state/mount_record.h); 0: none does */
+        uint64_t replaces;              /* unique id of the mount that this one was to take the place of; 0: none */
+        bool waits_for_users;           /* it is exchanged when its pod has a user namespace (volume/mappable.h) */
 };
 
 struct volume_record {
@@ -171,6 +173,14 @@ void volume_record_drop_dirs(const struct state *records, const struct volume_re
 #define VOLUME_EPHEMERAL_NAME_SIZE 32       /* terminated */
 void volume_record_put_ephemeral(const char *dir, char *ret_name);
 void volume_record_add_ephemeral_dir(char *keys, const char *name);
+
+/*
+ * volume_record_dir_shows() - whether what was seen is the root of the mount that an entry has, or of the one that it was to
+ * take the place of when a call was killed. volume_record_dir_has() - whether our mount namespace has one of them, as
+ * on_node_has() says.
+ */
+bool volume_record_dir_shows(const struct mount_dir *place, const struct mount_seen *seen);
+int volume_record_dir_has(const struct mount_dir *place);
 
 /* volume_record_mount_dir() - the entry of a directory, or NULL. */
 struct mount_dir *volume_record_mount_dir(struct volume_record *record, const char *dir);

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "mount/on_node.h"
 #include "state/volume_record.h"
 
 struct mount_dir *volume_record_mount_dir(struct volume_record *record, const char *dir)
@@ -16,6 +17,26 @@ struct mount_dir *volume_record_mount_dir(struct volume_record *record, const ch
                 if (strcmp(record->published[i].dir, dir) == 0)
                         return &record->published[i];
         return NULL;
+}
+
+static struct mount_identity replaced(const struct mount_dir *place)
+{
+        return (struct mount_identity){ .unique = true, .id = place->replaces };
+}
+
+bool volume_record_dir_shows(const struct mount_dir *place, const struct mount_seen *seen)
+{
+        const struct mount_identity former = replaced(place);
+
+        return mount_seen_is(seen, &place->identity) || (place->replaces != 0 && mount_seen_is(seen, &former));
+}
+
+int volume_record_dir_has(const struct mount_dir *place)
+{
+        const struct mount_identity former = replaced(place);
+        int r = on_node_has(&place->identity, place->dir);
+
+        return r != 0 || place->replaces == 0 ? r : on_node_has(&former, place->dir);
 }
 
 #ifndef __clang__

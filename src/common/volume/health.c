@@ -100,7 +100,7 @@ static void look_at_filesystem(struct patient *patient, const struct volume_reco
         if (mounted == NULL)
                 return;
         fd = open(mounted->dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (fd < 0 || mount_see(fd, "", &seen) < 0 || !mount_seen_is(&seen, &mounted->identity))
+        if (fd < 0 || mount_see(fd, "", &seen) < 0 || !volume_record_dir_shows(mounted, &seen))
                 return;
         if (fstatfs(fd, &fs) < 0) {
                 if (errno == ENOTCONN || errno == ESTALE || errno == EIO || errno == ECONNABORTED)
@@ -171,7 +171,7 @@ static int look_mounted(void *argument, struct error *error)
         if (seen.root)
                 absent = EBUSY;
         if (strcmp(record.boot_id, patients->boot_id) == 0)
-                mounted = recorded != NULL ? mount_seen_is(&seen, &recorded->identity)
+                mounted = recorded != NULL ? volume_record_dir_shows(recorded, &seen)
                                            : seen.root && has_device(&record, patient->path);
         if (!mounted)
                 return fail_because(error, absent, "find mount", patient->path,

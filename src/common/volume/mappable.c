@@ -9,6 +9,7 @@
 #include "daemon/id_mappable.h"
 #include "process/log.h"
 #include "volume/kinds.h"
+#include "volume/mappable_exchange.h"
 #include "volume/pod_users.h"
 
 static bool is_wanted(const struct volume_call *call)
@@ -56,20 +57,30 @@ static int serve(const struct volume_call *call, const struct mount_attributes *
         return 0;
 }
 
+/* Whether the mounts below the source are the pod's, too: remap-daemon serves none. */
+static int asks_recursive(const struct volume_call *call, bool *ret_recursive, struct error *error)
+{
+        *ret_recursive = call->request->mount_options.recursive;
+        return *ret_recursive ? 0 : volume_kind_flag(call->request, call->kind->recurses, ret_recursive, error);
+}
+
 int volume_mappable_serve(struct volume_call *call, const struct mount_attributes *attributes,
-                          volume_mount_function *again, int *mount_fd, uint64_t *ret_key, struct error *error)
+                          volume_mount_function *again, int *mount_fd, struct volume_served *ret_served,
+                          struct error *error)
 {
         const char *dir = call->request->dir;
-        bool recursive = call->request->mount_options.recursive;
-        int r = 0;
+        bool recursive;
+        int r;
 
-        *ret_key = 0;
-        if (!call->kind->any_filesystem || !is_wanted(call))
+        *ret_served = (struct volume_served){};
+        if (!call->kind->any_filesystem)
                 return 0;
-        if (!recursive)
-                r = volume_kind_flag(call->request, call->kind->recurses, &recursive, error);
-        if (r < 0)
+        if ((r = asks_recursive(call, &recursive, error)) < 0)
                 return r;
+        if (!is_wanted(call)) {
+                ret_served->waits_for_users = call->request->id_mappable == ID_MAPPABLE_AUTO && !recursive;
+                return 0;
+        }
         r = id_mappable_try(*mount_fd, dir, recursive, error);
         if (r == 0) { /* the runtime can, too */
                 fd_close(mount_fd);
@@ -81,10 +92,26 @@ int volume_mappable_serve(struct volume_call *call, const struct mount_attribute
                                  "a mount below the directory cannot be id-mapped, or the directory's own; without "
                                  "\"recursive\" remap-daemon can serve it");
         else if (r > 0)
-                r = serve(call, attributes, mount_fd, ret_key, error);
+                r = serve(call, attributes, mount_fd, &ret_served->key, error);
         if (r == 0 || call->request->id_mappable == ID_MAPPABLE_ALWAYS)
                 return r;
-        *ret_key = 0;
+        *ret_served = (struct volume_served){ .waits_for_users = !recursive };
+        tell(call, error);
+        return 0;
+}
+
+int volume_mappable_again(struct volume_call *call, struct mount_dir *place, struct error *error)
+{
+        bool recursive;
+        int r;
+
+        if (!call->kind->any_filesystem || place->remap_key != 0 || !is_wanted(call))
+                return 0;
+        if ((r = asks_recursive(call, &recursive, error)) < 0 || recursive)
+                return r;
+        r = volume_mappable_exchange(call, place, /* try_only= */ false, error);
+        if (r >= 0 || call->request->id_mappable == ID_MAPPABLE_ALWAYS)
+                return r < 0 ? r : 0;
         tell(call, error);
         return 0;
 }

@@ -29,8 +29,8 @@ struct mounted_dir {
         char *volume; /* owned, like the other two */
         char *driver;
         char *dir;
-        bool first; /* of its volume: it tells how full that is */
-        struct mount_identity identity;
+        bool first;             /* of its volume: it tells how full that is */
+        struct mount_dir place; /* without its directory */
         enum mounted_state state;
         struct fs_usage usage;
 };
@@ -68,9 +68,10 @@ static int add_record(struct volume_record *record, const char *file, void *argu
                                              .driver = strdup(record->driver),
                                              .dir = strdup(mounted->dir),
                                              .first = i == 0,
-                                             .identity = mounted->identity,
+                                             .place = *mounted,
                                              .state = strcmp(record->boot_id, dirs->boot_id) == 0 ? MOUNTED_UNKNOWN
                                                                                                   : MOUNTED_GONE };
+                dir->place.dir = NULL; /* the record's */
                 dirs->count++;
                 if (dir->volume == NULL || dir->driver == NULL || dir->dir == NULL)
                         return fail(error, ENOMEM, OPERATION_READ_RECORD, file);
@@ -88,12 +89,12 @@ static void ask_dir(struct ask *ask, size_t index)
         struct mount_seen seen;
         struct statfs fs;
 
-        if (dir->state == MOUNTED_GONE || fs_lost_has(&dirs->lost, dir->identity.device))
+        if (dir->state == MOUNTED_GONE || fs_lost_has(&dirs->lost, dir->place.identity.device))
                 return;
         fd = open(dir->dir, O_PATH | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0 && errno != ENOENT && errno != ENOTDIR)
                 return;
-        if (fd < 0 || mount_see(fd, "", &seen) < 0 || !mount_seen_is(&seen, &dir->identity)) {
+        if (fd < 0 || mount_see(fd, "", &seen) < 0 || !volume_record_dir_shows(&dir->place, &seen)) {
                 dir->state = MOUNTED_GONE;
                 return;
         }
@@ -108,7 +109,7 @@ static void lose(struct ask *ask, size_t index, const struct error *error)
         struct mounted_dirs *dirs = ask->argument;
 
         (void)error;
-        fs_lost_add(&dirs->lost, dirs->items[index].identity.device);
+        fs_lost_add(&dirs->lost, dirs->items[index].place.identity.device);
 }
 
 static void ask_dirs(struct mounted_dirs *dirs)

@@ -82,7 +82,7 @@ int mount_dir_look(const struct volume_call *call, const char *dir, unsigned *re
         if (!seen.root)
                 return MOUNT_DIR_BARE;
         place = volume_record_mount_dir((struct volume_record *)&call->record, dir); /* only read */
-        if (place != NULL && mount_seen_is(&seen, &place->identity))
+        if (place != NULL && volume_record_dir_shows(place, &seen))
                 return MOUNT_DIR_OURS;
         return is_of_device(call, dir, &seen) ? MOUNT_DIR_OURS : MOUNT_DIR_TAKEN;
 }
@@ -93,7 +93,7 @@ bool mount_dir_has(const struct volume_call *call, const struct mount_dir *place
         unsigned missing;
 
         return mount_dir_look(call, place->dir, &missing, &ignored) == MOUNT_DIR_OURS ||
-               (strcmp(call->record.boot_id, call->boot_id) == 0 && on_node_has(&place->identity, place->dir) > 0);
+               (strcmp(call->record.boot_id, call->boot_id) == 0 && volume_record_dir_has(place) > 0);
 }
 
 bool mount_dir_is_staged(const struct volume_call *call)
@@ -283,6 +283,7 @@ static int note(struct volume_call *call, const struct mount_dir_new *new, const
         entry = volume_record_mount_dir(&call->record, dir);
         entry->read_only = call->request->read_only;
         entry->remap_key = new->remap_key;
+        entry->waits_for_users = new->waits_for_users;
         if (new->device != NULL) {
                 entry->pod_device = new->device->number;
                 entry->pod_source = call->record.device_number;

@@ -54,6 +54,7 @@ struct mount_dir_new {
         bool staged;
         enum file_durability durability; /* of the record */
         uint64_t remap_key;              /* of the remap-daemon that serves it; 0: none does */
+        bool waits_for_users;            /* as in struct mount_dir */
         struct pod_device *device;       /* of a block volume; else NULL. After a failure it is released */
 };
 

@@ -19,6 +19,7 @@
 #include "volume/device_filesystem.h"
 #include "volume/kinds.h"
 #include "volume/mappable.h"
+#include "volume/mappable_exchange.h"
 #include "volume/mount_dir.h"
 #include "volume/pod_device.h"
 #include "volume/same.h"
@@ -77,8 +78,7 @@ static int make_own(struct volume_call *call, const struct mount_attributes *att
         return r < 0 ? r : fd_take(&mount_fd);
 }
 
-/* Gives: ret_key, of the remap-daemon that serves it; 0: none does. */
-static int make_mount(struct volume_call *call, uint64_t *ret_key, struct error *error)
+static int make_mount(struct volume_call *call, struct volume_served *ret_served, struct error *error)
 {
         const struct mount_options *options = &call->request->mount_options;
         const struct mount_attributes attributes = {
@@ -93,7 +93,7 @@ static int make_mount(struct volume_call *call, uint64_t *ret_key, struct error 
 
         if (mount_fd < 0)
                 return mount_fd;
-        r = volume_mappable_serve(call, &attributes, make_own, &mount_fd, ret_key, error);
+        r = volume_mappable_serve(call, &attributes, make_own, &mount_fd, ret_served, error);
         return r < 0 ? r : fd_take(&mount_fd);
 }
 
@@ -101,10 +101,13 @@ static int make_mount(struct volume_call *call, uint64_t *ret_key, struct error 
 static int look(struct volume_call *call, unsigned *ret_made, struct error *error)
 {
         const char *dir = call->request->dir;
-        const struct mount_dir *place = call->recorded ? volume_record_mount_dir(&call->record, dir) : NULL;
+        struct mount_dir *place = call->recorded ? volume_record_mount_dir(&call->record, dir) : NULL;
         int r = mount_dir_look(call, dir, ret_made, error);
         int served;
 
+        if (r == MOUNT_DIR_OURS && place != NULL && (served = volume_mappable_settle(call, place, error)) < 0 &&
+            served != -EBUSY) /* the pod has the volume still */
+                return served;
         if (r < 0)
                 return r;
         if (r == MOUNT_DIR_OURS && place != NULL && (served = volume_mappable_check(call, place, error)) < 0) {
@@ -231,7 +234,7 @@ int volume_publish(struct volume_call *call, struct error *error)
 int volume_publish_attached(struct volume_call *call, struct error *error)
 {
         cleanup_close int mount_fd = -EBADF;
-        uint64_t remap_key;
+        struct volume_served served;
         unsigned made;
         int r;
 
@@ -241,15 +244,17 @@ int volume_publish_attached(struct volume_call *call, struct error *error)
         if (r < 0 || (r = look(call, &made, error)) < 0)
                 return r;
         if (r > 0)
-                return 0;
-        mount_fd = make_mount(call, &remap_key, error);
+                return volume_mappable_again(call, volume_record_mount_dir(&call->record, call->request->dir), error);
+        mount_fd = make_mount(call, &served, error);
         if (mount_fd < 0)
                 return mount_fd;
-        return mount_dir_put(
-                call,
-                &(struct mount_dir_new){
-                        .mount_fd = mount_fd, .made = made, .durability = FILE_ORDERED, .remap_key = remap_key },
-                error);
+        return mount_dir_put(call,
+                             &(struct mount_dir_new){ .mount_fd = mount_fd,
+                                                      .made = made,
+                                                      .durability = FILE_ORDERED,
+                                                      .remap_key = served.key,
+                                                      .waits_for_users = served.waits_for_users },
+                             error);
 }
 
 /* What was made for a directory alone, which no record has: the directory tells of which kind it is. */
