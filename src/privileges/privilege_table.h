@@ -309,7 +309,9 @@ static const struct privilege_row privilege_table[] = {
         { "volume-reconcile",
           { CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_DAC_OVERRIDE, CAP_FOWNER, -1 },
           { GROUP_NODE_MOUNT, GROUP_USES, GROUP_GUARD, GROUP_PROVISION, GROUP_DIRECTORY, "ioctl/freeze", "fsetxattr",
-            "pwrite64" /* ends a restore */, "socket/stream" /* whether kubelet answers */ } },
+            "pwrite64" /* ends a restore */, "socket/stream" /* whether kubelet answers */,
+            /* exchanges a mount that a pod cannot id-map */
+            GROUP_REMAP_START, "socketpair", "sendmsg" } },
         { "volume-create",
           { CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, -1 },
           { GROUP_USES, GROUP_GUARD, GROUP_PROVISION, GROUP_DIRECTORY, GROUP_SHARE, GROUP_COPY, "fgetxattr",

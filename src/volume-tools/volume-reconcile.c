@@ -2,7 +2,6 @@
 /* volume-reconcile [REQUEST] - after a crash or a reboot: make the node and the records agree. */
 #include "privileges/volume-reconcile.h"
 #include "process/program.h"
-#include "provision/provision.h"
 #include "reconcile/reconcile.h"
 
 static const struct program program = {
@@ -15,12 +14,13 @@ static const struct program program = {
                            "mounts in containers that are gone; idle loop devices of flexgraft that no record knows; "
                            "volumes of pools that were half made or half deleted, and ephemeral ones that are no "
                            "longer mounted; volumes that kubelet has forgotten: in two runs ten minutes apart no pod "
-                           "and no container had them. What others made is never touched, what is in use "
+                           "and no container had them. Exchanged are mounts of pods that have a user namespace, for ones "
+                           "that can be id-mapped. What others made is never touched, what is in use "
                            "is only reported.\n",
                    .schema = &reconcile_schema,
                    .examples = "Example: volume-reconcile '{\"dryRun\": true}'\n" },
         .privileges = &PRIVILEGES,
-        .before_drop = provision_begin,
+        .before_drop = reconcile_begin,
 };
 
 int main(int argc, char **argv)

@@ -421,6 +421,16 @@ systemd_reads() {
         systemd_reads flexgraft-reconcile-again.service Type
 }
 
+# bats test_tags=text
+@test "no setting of the units of volume-reconcile forbids what remap-daemon does, which it may start" {
+        local unit setting
+        for unit in flexgraft-reconcile.service flexgraft-reconcile-again.service; do
+                for setting in RestrictSUIDSGID RestrictNamespaces; do
+                        is "$(unit_value "$unit" "$setting")" "" "$setting of $unit"
+                done
+        done
+}
+
 @test "no setting of the unit puts it into a mount namespace of its own" {
         local setting
         for setting in $(no_namespace_settings); do

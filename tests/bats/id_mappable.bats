@@ -381,6 +381,80 @@ mounts_of() {
         awk -v dir="$(pod_dir data)" '$5 == dir { sub(/.* - /, ""); print $1 }' "/proc/$1/mountinfo" | xargs
 }
 
+# ---- volume-reconcile
+
+@test "volume-reconcile exchanges the mount of a pod that kubelet has noted a user namespace of, not on a dry run, and then has nothing to do" {
+        needs volume-reconcile
+        published mountOptions=noexec
+        helper volume-reconcile
+        is "$output" "$RECONCILED" "before it is noted"
+        known
+        helper volume-reconcile '{"dryRun": true}'
+        assert_field '.actions | map(.action + " " + .subject) | join("; ")' "exchanged a mount for one that its pod can id-map $(pod_dir data)"
+        is_plain
+        helper volume-reconcile
+        assert_field '.actions | map(.action + " " + .subject) | join("; ")' "exchanged a mount for one that its pod can id-map $(pod_dir data)"
+        assert_field '.problems | length' 0
+        is_exchanged
+        [[ $(findmnt --noheadings --first-only --output VFS-OPTIONS --target "$(pod_dir data)") == rw,nosuid,nodev,noexec* ]]
+        helper volume-reconcile
+        is "$output" "$RECONCILED"
+        is_mappable "$(pod_dir data)"
+        stop_container "$CONTAINER_PID"
+        ended
+}
+RECONCILED='{"status":"Success","actions":[],"problems":[]}'$'\n'
+
+@test "volume-reconcile leaves the mount of a volume with never, and of one that can be id-mapped, as it is" {
+        needs volume-reconcile
+        published idMappable=never
+        known
+        helper volume-reconcile
+        is "$output" "$RECONCILED"
+        is_plain
+        kubelet_unpublish data
+        rm "$KUBELET/pods/$POD/userns"
+        SPECS[data]=$(spec data type=bind "source=$FILES")
+        kubelet_publish data
+        known
+        helper volume-reconcile
+        is "$output" "$RECONCILED"
+        is "$(type_at "$(pod_dir data)")" tmpfs
+        is "$(dir_field ' | [.replaces, .waitsForUsers, .remapKey] | tostring')" '[null,null,null]'
+        ended
+}
+
+@test "volume-reconcile reports a mount that waits, and has something mounted below, and exchanges it later" {
+        needs volume-reconcile
+        mkdir "$FILES/dir"
+        published
+        mount -t tmpfs tmpfs "$(pod_dir data)/dir"
+        known
+        helper volume-reconcile
+        [[ $(json_field '.problems | map(tostring) | join(" ")') == *"something is mounted on"* ]] || { show_last; return 1; }
+        is_plain
+        is "$(type_at "$(pod_dir data)/dir")" tmpfs
+        umount "$(pod_dir data)/dir"
+        helper volume-reconcile
+        is_exchanged
+        ended
+}
+
+@test "where remap-daemon is not installed volume-reconcile reports a mount that waits, and leaves it" {
+        needs volume-reconcile
+        local dir=$BATS_TEST_TMPDIR/sbin
+        mkdir "$dir"
+        cp "$FLEXGRAFT_BIN/volume-reconcile" "$dir/"
+        published
+        known
+        FLEXGRAFT_BIN=$dir helper volume-reconcile
+        [[ $(json_field '.problems | map(tostring) | join(" ")') == *"remap-daemon is neither"* ]] || { show_last; return 1; }
+        is_plain
+        helper volume-reconcile
+        is_exchanged
+        ended
+}
+
 # ---- an exchange that is killed
 
 # Around the steps of an exchange: the mount that is served, the record, the mount beneath, the old one taken off, the record.
@@ -422,6 +496,17 @@ shown() {
 @test "an exchange that fails at any step leaves the pod its volume, and the same call again ends it" {
         SPECS[data]=$(spec data type=bind "source=$BEHIND")
         exchange_swept '--fail EIO' call "$DRIVER" mount "$(pod_dir data)" "$(publish_spec data "$POD")" ';' sh "$(shown)" ';'
+}
+
+@test "an exchange that is killed at any step is ended by volume-reconcile" {
+        needs volume-reconcile
+        exchange_swept --kill call "$FLEXGRAFT_BIN/volume-reconcile" ';' sh "$(shown)" ';'
+}
+
+@test "volume-reconcile that is killed at any step of an exchange ends it when it runs again" {
+        needs volume-reconcile
+        local REPLY_FORM=json ACT=("$FLEXGRAFT_BIN/volume-reconcile")
+        exchange_swept --kill call "$FLEXGRAFT_BIN/volume-reconcile" ';' sh "$(shown)" ';'
 }
 
 @test "what is mounted below the old mount when the new one is beneath it stays, and the exchange is ended when it is gone" {

@@ -174,6 +174,41 @@ ended() {
 }
 
 # bats test_tags=kernel,nfs
+@test "with auto, an NFS volume of a pod that turns out to have a user namespace is exchanged by volume-reconcile, and uid N in the pod is uid N at the server" {
+        needs volume-reconcile
+        SPECS[data]=$(spec data type=nfs "server=$NFS_ADDRESS" "share=$EXPORT" mountOptions=vers=4.2)
+        kubelet_publish data
+        [[ $(type_at "$(pod_dir data)") == nfs* ]]
+        echo '{}' >"$KUBELET/pods/$POD/userns"
+        helper volume-reconcile
+        assert_success
+        is "$(json_field '.actions | length'):$(json_field '.problems | length')" 1:0
+        is "$(node_mounts_at "$(pod_dir data)"):$(type_at "$(pod_dir data)")" 1:fuse.flexgraft
+        container 100000
+        in_container touch /data/of-root
+        is "$(stat -c %u:%g "$EXPORTED/of-root")" 0:0 "at the server"
+        stop_container "$CONTAINER_PID"
+        ended
+}
+
+# bats test_tags=kernel,nfs
+@test "a mount of a server that does not answer is not exchanged, and volume-reconcile says so and goes on" {
+        needs volume-reconcile
+        SPECS[data]=$(spec data type=nfs "server=$NFS_ADDRESS" "share=$EXPORT" mountOptions=vers=4.2)
+        kubelet_publish data
+        echo '{}' >"$KUBELET/pods/$POD/userns"
+        freeze_server
+        not_hung helper volume-reconcile
+        assert_success
+        [[ $(json_field '.problems | map(tostring) | join(" ")') == *"$(pod_dir data)"* ]] || { show_last; return 1; }
+        thaw_server
+        [[ $(type_at "$(pod_dir data)") == nfs* ]]
+        helper volume-reconcile
+        is "$(type_at "$(pod_dir data)")" fuse.flexgraft
+        ended
+}
+
+# bats test_tags=kernel,nfs
 @test "an NFS volume whose server is gone is unmounted, and what served it ends" {
         published 4.2
         touch "$(pod_dir data)/file"

@@ -36,6 +36,12 @@ int reconcile_parse(struct reconcile *ret_reconcile, int argc, char **argv, stru
 /* reconcile_run() - do all of it, in a worker. What fails becomes a problem in the reply, and the rest goes on. */
 int reconcile_run(struct reconcile *reconcile, struct error *error);
 
+/*
+ * reconcile_begin() - before privileges_drop(): the helper processes of pools, and that for remap-daemon, if a volume waits for
+ * it (reconcile_mappable()).
+ */
+int reconcile_begin(int argc, char **argv, struct error *error);
+
 /* reconcile_did() - an action for the reply and the log, done or, on a dry run, only meant. */
 void reconcile_did(struct reconcile *reconcile, const char *action, const char *subject);
 
@@ -75,6 +81,12 @@ int reconcile_loops(struct reconcile_round *round, struct error *error);
  * this is another pid namespace than that of a record: here nothing can be said about the processes of the node.
  */
 int reconcile_mounts(struct reconcile_round *round, struct error *error);
+
+/*
+ * reconcile_mappable() - of a volume of this boot: exchange mounts that the runtime of their pod cannot id-map, now that
+ * kubelet has noted that it has a user namespace, and end what killed calls began of that. With the volume's lock and record.
+ */
+void reconcile_mappable(struct reconcile_round *round, struct volume_call *call);
 
 /* ---- reconcile_idle.c: volumes that kubelet has forgotten, as when it was killed between unmount and unmountdevice */
 

@@ -270,6 +270,7 @@ static void reconcile_volume(struct reconcile_round *round, struct volume_call *
         if (record->formatting[0] != '\0' && attached == 0)
                 return; /* the record must say that the filesystem is unfinished */
         changed = forget_gone(round, call);
+        reconcile_mappable(round, call);
         report_unserved(round, call);
         if (attached > 0 && !changed && !begun && reconcile_is_forgotten(round, call)) {
                 take_forgotten(round, call);
