@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
@@ -14,6 +15,8 @@
 
 #define NOTES_MAX 1024 /* so many volumes are published here, or the kernel's table is read for some */
 
+#define NOTED '=' /* begins the text of a note: its number follows; no server's name has it */
+
 static int table_fd = -EBADF;
 
 /* What was published on a path waits for that server: numbers that stand for them. 0: none. */
@@ -21,6 +24,11 @@ static struct {
         uint64_t path;
         uint64_t server;
 } notes[NOTES_MAX];
+
+static uint64_t number_of(const char *text)
+{
+        return hash_bytes(HASH_SEED, text, strlen(text)) | 1U;
+}
 
 int awaited_begin(struct error *error)
 {
@@ -34,7 +42,7 @@ void awaited_server(const char *name, char *ret_server)
         csi_share_lower(ret_server);
 }
 
-/* With a blank, which no server's name has. */
+/* With a blank, which no server's name has: it may be of this node (awaited_is_perhaps()). */
 static void put(const char *what, const char *name, char *ret_server)
 {
         if (name != NULL)
@@ -73,9 +81,16 @@ bool awaited_id(const char *id, char *ret_server)
         return true;
 }
 
-static uint64_t number_of(const char *text)
+uint64_t awaited_number(const char *server)
 {
-        return hash_bytes(HASH_SEED, text, strlen(text)) | 1U;
+        if (server[0] == NOTED)
+                return strtoull(server + 1, NULL, 16);
+        return server[0] != '\0' ? number_of(server) : 0;
+}
+
+bool awaited_is_perhaps(const char *server)
+{
+        return strchr(server, ' ') != NULL;
 }
 
 void awaited_note(const char *path, const char *server)
@@ -83,7 +98,7 @@ void awaited_note(const char *path, const char *server)
         const uint64_t number = number_of(path);
 
         notes[number / 2 % NOTES_MAX].path = number;
-        notes[number / 2 % NOTES_MAX].server = server[0] != '\0' ? number_of(server) : 0;
+        notes[number / 2 % NOTES_MAX].server = awaited_number(server);
 }
 
 /*
@@ -117,9 +132,13 @@ bool awaited_mount(const char *path, char *ret_server)
         const uint64_t number = number_of(path);
         const uint64_t server = notes[number / 2 % NOTES_MAX].server;
 
-        if (notes[number / 2 % NOTES_MAX].path != number)
-                return read_table(path, ret_server);
-        if (server != 0) /* no other method's text is compared with it */
-                (void)snprintf(ret_server, CALL_SERVER_SIZE, "%016" PRIx64, server);
+        if (notes[number / 2 % NOTES_MAX].path != number) {
+                bool found = read_table(path, ret_server);
+
+                awaited_note(path, ret_server);
+                return found;
+        }
+        if (server != 0)
+                (void)snprintf(ret_server, CALL_SERVER_SIZE, "%c%016" PRIx64, NOTED, server);
         return server != 0;
 }

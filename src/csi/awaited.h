@@ -10,6 +10,7 @@
 #define FLEXGRAFT_CSI_AWAITED_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/error.h"
 #include "call.h"
@@ -27,8 +28,8 @@ int awaited_begin(struct error *error);
  * awaited_source() - the host of "host:/path". Returns false, and gives nothing, where it is no such text.
  * awaited_id()     - the server of an id of share.h; false: it is none.
  * awaited_mount()  - the server of what is mounted on a volume's path, as awaited_note() has it; where that was said to an
- *                    earlier driver, as the kernel's table says, whose length this costs. It waits for no server. False:
- *                    nothing is mounted there, or its source names no server.
+ *                    earlier driver, as the kernel's table says, whose length this costs once. It waits for no server.
+ *                    False: nothing is mounted there, or its source names no server.
  */
 void awaited_server(const char *name, char *ret_server);
 void awaited_pool(const char *name, char *ret_server);
@@ -39,5 +40,12 @@ bool awaited_mount(const char *path, char *ret_server);
 
 /* awaited_note() - what is being mounted on a path waits for that server; "": for none. */
 void awaited_note(const char *path, const char *server);
+
+/*
+ * awaited_number() - what stands for such a text; "": 0. awaited_is_perhaps() - whether it is a pool's or a profile's, which
+ * may be of this node: only their files say.
+ */
+uint64_t awaited_number(const char *server);
+bool awaited_is_perhaps(const char *server);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "awaited.h"
 #include "base/text.h"
 #include "memory.h"
 #include "message.h"
@@ -191,7 +192,8 @@ void call_run(struct call *call, const char *program, const char *const argument
         const bool slow = call->rpc->slow != NULL && call->rpc->slow(call->request, server);
         const struct run_place place = { .queue = queue_of(call->rpc),
                                          .slow = slow ? call->rpc->path : NULL,
-                                         .server = server,
+                                         .server = awaited_number(server),
+                                         .perhaps = awaited_is_perhaps(server),
                                          .alone = call->alone };
 
         call->goes_on = next;

@@ -21,8 +21,9 @@
 #include "memory.h"
 #include "outcome.h"
 
-#define SHARE(programs) ((programs)*3 / 4)      /* of slots, for those that may last; of these, for one method's */
-#define SERVER_SHARE(programs) ((programs) / 3) /* of one method's, for those that wait for one server */
+#define SHARE(programs) ((programs)*3 / 4) /* of slots, for those that may last; of these, for one method's */
+#define SERVER_SHARE(programs)                                                                                         \
+        ((programs) / 3)       /* of one method's, for those that wait for one server; twice for what may be one */
 #define CONTROLLER_PROGRAMS 16 /* of LAUNCHER_PROGRAMS: the others are for calls that a pod waits for */
 #define OUTPUT_MAX ((off_t)64 * 1024 * 1024)
 
@@ -31,7 +32,8 @@ struct run {
         struct run *next;
         enum run_queue queue;
         const char *slow; /* as in struct run_place */
-        uint64_t server;  /* a number that stands for it; 0: none */
+        uint64_t server;  /* likewise */
+        bool perhaps;
         uint32_t id;
         int input_fd;
         int output_fd;
@@ -172,7 +174,7 @@ static bool has_slot(const struct run *run)
         if (run->slow == NULL)
                 return all < most;
         return all < most && slow < SHARE(most) && same < SHARE(SHARE(most)) &&
-               (run->server == 0 || with_server < SERVER_SHARE(SHARE(SHARE(most))));
+               (run->server == 0 || with_server < SERVER_SHARE(SHARE(SHARE(most))) * (run->perhaps ? 2 : 1));
 }
 
 /* To those that have waited longest, of those that may begin. */
@@ -259,10 +261,10 @@ static size_t measure_order(const char *program, const char *const arguments[], 
         return length <= LAUNCHER_ORDER_BYTES && *ret_texts <= LAUNCHER_ARGUMENTS ? length : 0;
 }
 
-/* What stands for it, as in an order, not 0; two texts with one number only exclude each other. NULL: 0. */
-static uint64_t number_of(const char *text)
+/* What stands for it in an order, not 0; two texts with one number only exclude each other. */
+static uint64_t number_of(const char *alone)
 {
-        return text != NULL ? hash_bytes(HASH_SEED, text, strlen(text)) | 1U : 0;
+        return alone != NULL ? hash_bytes(HASH_SEED, alone, strlen(alone)) | 1U : 0;
 }
 
 /* Only the program's name, of an order that is too long. */
@@ -309,7 +311,8 @@ struct run *run_begin(const struct run_place *place, const char *program, const 
 
         run->queue = place->queue;
         run->slow = place->slow;
-        run->server = place->server[0] != '\0' ? number_of(place->server) : 0;
+        run->server = place->server;
+        run->perhaps = place->perhaps;
         run->input_fd = -EBADF;
         run->ended = ended;
         run->argument = argument;

@@ -3,7 +3,8 @@
  * run.h - programs of flexgraft that run for calls: at most LAUNCHER_PROGRAMS at one time, the rest in the order in which
  * they were asked for. The Controller's have a queue of their own: what is slow there delays no pod. In both, those that
  * may take hours or wait for a server take three of four places at most, those of one method three of four of these, and
- * those of one method that wait for one server a third of these again: the others have the rest.
+ * those of one method that wait for one server a third of these again, or two, where it is not known to be one: the others
+ * have the rest.
  */
 #ifndef FLEXGRAFT_CSI_RUN_H
 #define FLEXGRAFT_CSI_RUN_H
@@ -25,7 +26,9 @@ enum run_queue {
 struct run_place {
         enum run_queue queue;
         const char *slow; /* the method of its call, always the same pointer, if it may take hours; NULL: it does not */
-        const char *server; /* what a slow one may wait for; "": no server, or nobody knows which */
+        uint64_t
+                server; /* a number that stands for what a slow one may wait for; 0: no server, or nobody knows which */
+        bool perhaps;   /* that is a pool or a profile, which may be of this node */
         const char
                 *alone; /* what no two programs may work on at one time, whichever driver began them; NULL: nothing */
 };
