@@ -58,7 +58,8 @@ static int follow(struct walk *walk, const char *link)
 static bool check(struct walk *walk, const char *path, const struct stat *st, struct host_finding *ret_finding)
 {
         bool last = walk->path[walk->length + strspn(walk->path + walk->length, "/")] == '\0';
-        bool open = !S_ISLNK(st->st_mode) && (st->st_mode & (S_IWGRP | S_IWOTH)) != 0;
+        mode_t others = S_IWOTH | (st->st_gid != 0 ? S_IWGRP : 0U); /* root's group is root's, as for install-csi */
+        bool open = !S_ISLNK(st->st_mode) && (st->st_mode & others) != 0;
 
         walk->shared = open && (st->st_mode & S_ISVTX) != 0;
         if (st->st_uid != 0)

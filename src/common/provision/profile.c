@@ -90,7 +90,14 @@ int profile_check(const json_t *profile, const char *name, const struct pool *po
 {
         int r = pool_kind_check_parameters(pool->kind, profile_parameters(profile), error);
 
-        return r < 0 || pool->kind->no_device ? r : profile_check_type(profile, name, name, error);
+        if (r < 0 || !pool->kind->no_device)
+                return r < 0 ? r : profile_check_type(profile, name, name, error);
+        if (!profile_is_block(profile) && profile_fs_type(profile)[0] == '\0')
+                return 0;
+        return fail_because(error, EINVAL, "read profile", name,
+                            "volumes in pools of type %s have no device and no filesystem of their own; leave out "
+                            "\"block\" and \"fs_type\"",
+                            pool->kind->type);
 }
 
 need_set profile_needs(const json_t *profile, const struct pool *pool)
