@@ -77,6 +77,7 @@ static const struct argument_rule argument_rules[] = {
         { "ioctl/interface", SCMP_A1(SCMP_CMP_EQ, SIOCGIFINDEX) },
         { "setns/net", SCMP_A1(SCMP_CMP_EQ, CLONE_NEWNET) },
         { "kill/kill", SCMP_A1(SCMP_CMP_EQ, SIGKILL) },
+        { "madvise/populate", SCMP_A2(SCMP_CMP_EQ, MADV_POPULATE_WRITE) },
         { "ioctl/guard", SCMP_A1(SCMP_CMP_EQ, LOOP_CTL_ADD) },
         { "ioctl/guard", SCMP_A1(SCMP_CMP_EQ, LOOP_CTL_REMOVE) },
         { "ioctl/guard", SCMP_A1(SCMP_CMP_EQ, LOOP_CTL_GET_FREE) },

@@ -20,7 +20,8 @@
         "read", "write", "close", "openat", "newfstatat", "fstat", "fcntl", "unlinkat", "renameat", "fchmod", "lseek", \
                 "brk", "mmap", "munmap", "mremap", "exit", "exit_group", "rt_sigreturn", "restart_syscall", "ppoll",   \
                 "clone", "waitid", "pidfd_send_signal", "sched_setaffinity", "getcpu", "getrandom", "clock_gettime",   \
-                "geteuid", "getpid", "getppid", "prctl", "getdents64", "close_range", "rt_sigaction", "madvise"
+                "geteuid", "getpid", "getppid", "prctl", "getdents64", "close_range", "rt_sigaction",                  \
+                "madvise/populate"
 
 /* Pin a container, read its /proc, resolve paths beneath its root. */
 #define GROUP_CONTAINER "pidfd_open", "openat2", "statx", "fstatfs", "ioctl/namespace", "readlink", "readlinkat"
