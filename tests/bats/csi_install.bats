@@ -256,7 +256,7 @@ echo "\$9" >>"$BATS_TEST_TMPDIR/nsenter"
 END
         mkdir -p "$NODE/sys/fs/cgroup"
         installed --from "$FIRST" --run
-        is "$(entered)" "$PROGRAM"$'\n'"${PROGRAM%/*}/csi-driver"
+        is "$(entered | sort)" "${PROGRAM%/*}/csi-driver"$'\n'"$PROGRAM" # one beside the other
 }
 
 # ---- at any moment
