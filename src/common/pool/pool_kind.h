@@ -102,6 +102,8 @@ struct pool_kind {
         /* start and end its helper process, before privileges_drop(); NULL: it has none of its own */
         int (*begin)(int argc, char **argv, struct error *error);
         void (*end)(void);
+        /* close what it keeps open between functions, which may wait for a server: in a worker. NULL: nothing */
+        void (*close)(void);
         void (*allow)(void); /* its functions may do what pool_kinds_allow() says; NULL: they do no such thing */
         /* take its own keys from a file, each of which was checked. Returns NULL, or what is wrong with them
          * together */

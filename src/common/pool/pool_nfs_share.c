@@ -34,11 +34,19 @@ static struct {
         int fd;
 } last = { .fd = -EBADF };
 
+void pool_nfs_close_here(void)
+{
+        int fd = fd_take(&last.fd); /* first: where close() hangs, its number is another file's already */
+
+        if (fd >= 0)
+                (void)close(fd); /* only read from */
+}
+
 static int close_last(void *argument, struct error *error)
 {
         (void)argument;
         (void)error;
-        fd_close(&last.fd);
+        pool_nfs_close_here();
         return 0;
 }
 
@@ -102,7 +110,7 @@ static int mount_for_tools(const struct config *config, const struct pool *pool,
 int pool_nfs_open_share(const struct config *config, const struct pool *pool, struct error *error)
 {
         if (last.fd < 0 || strcmp(last.pool, pool->name) != 0) {
-                fd_close(&last.fd);
+                pool_nfs_close_here();
                 last.fd = mount_for_tools(config, pool, error);
                 (void)text_copy(last.pool, sizeof last.pool, pool->name);
         }

@@ -21,6 +21,9 @@ void pool_nfs_allow(void);
  */
 void pool_nfs_close_share(void);
 
+/* pool_nfs_close_here() - the same in a worker: it is that which may hang. */
+void pool_nfs_close_here(void);
+
 /*
  * pool_nfs_open_share() - its root. Returns: a descriptor, owned by the caller; the mount ends with the process.
  * Errors: EOPNOTSUPP without pool_kinds_allow(); those of nfs_mount_on_node().

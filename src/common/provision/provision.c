@@ -86,6 +86,9 @@ static int run_here(const struct config *config, const struct provision_request 
                                 request->profile != NULL ? call.profiles.problem : "");
         provision_call_release(&call);
         json_decref(call.reply);
+        for (size_t i = 0; pool_kinds[i] != NULL; i++)
+                if (pool_kinds[i]->close != NULL)
+                        pool_kinds[i]->close(); /* nobody calls provision_end() */
         return r;
 }
 
