@@ -603,3 +603,32 @@ shown() {
         wait_until 10 no_keepers
         is "$(volume_records)" ''
 }
+
+@test "a volume whose exchange was killed is mounted for all that ask, and cannot be deleted" {
+        local record was
+        csi_setup
+        node_setup
+        printf '{"name": "dirs", "type": "directory", "path": "%s"}\n' "$BEHIND/dirs" >"$FLEXGRAFT_POOLS/dirs.json"
+        mkdir -m 0700 "$FILES/dirs"
+        new_volume '"parameters": {"pool": "dirs"}'
+        write_policy '"kinds": ["directory"]'
+        up
+        record=("$STATE_DIR"/volumes/*.json)
+        was=$(jq '.published[0].mountId' "${record[0]}")
+        # as a call leaves it that is killed before its mount is in its place: the record has that as its own
+        jq -c '.published[0] |= (.replaces = .mountId | .mountId += 1000000)' "${record[0]}" >"$BATS_TEST_TMPDIR/record"
+        cat "$BATS_TEST_TMPDIR/record" >"${record[0]}"
+        stats
+        answers OK
+        assert_field .volume_condition.abnormal false
+        "$FLEXGRAFT_BIN/volume-list" --format prometheus >"$BATS_TEST_TMPDIR/metrics"
+        is "$(awk '/^flexgraft_driver_mount_problem\{/ { print $NF }' "$BATS_TEST_TMPDIR/metrics")" 0
+        csi DeleteVolume "{\"volume_id\": \"$ID\"}"
+        answers FAILED_PRECONDITION
+        publish
+        answers OK
+        is "$(jq -c '.published[0] | [.mountId, .replaces]' "${record[0]}")" "[$was,null]"
+        down
+        csi DeleteVolume "{\"volume_id\": \"$ID\"}"
+        answers OK
+}

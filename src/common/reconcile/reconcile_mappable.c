@@ -6,16 +6,22 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "mount/fs_usage.h"
 #include "process/worker.h"
 #include "provision/provision.h"
 #include "volume/exec_helpers.h"
 #include "volume/mappable_exchange.h"
 #include "volume/pod_users.h"
 
-#define ONE_SECONDS 20 /* of one directory, whose server may not answer */
+#define ONE_SECONDS 20  /* of one directory, whose server may not answer */
+#define ALL_SECONDS 120 /* of all of a run */
 
-static bool begun;    /* the helper process, and what id_mappable_try() needs */
-static bool given_up; /* one did not come back, and may have given the helper an order that is not answered yet */
+static struct {
+        bool begun;          /* the helper process, and what id_mappable_try() needs */
+        bool given_up;       /* it has an order that nobody waits for any more */
+        struct fs_lost lost; /* filesystems that do not answer */
+        int64_t spent_ms;    /* by those */
+} mappable;
 
 static bool is_due(const struct mount_dir *place)
 {
@@ -28,12 +34,12 @@ static int look_for_due(struct volume_record *record, const char *file, void *ar
         (void)argument;
         (void)error;
         for (size_t i = 0; record != NULL && i < record->published_count; i++)
-                if (is_due(&record->published[i]))
+                if (is_due(&record->published[i]) && volume_record_is_of_this_boot(record))
                         return 1;
         return 0;
 }
 
-/* What fails here fails again in the round, which says so. */
+/* All records are read for it, as the round does. What fails here fails again there, which says so. */
 static bool any_is_due(void)
 {
         cleanup_state struct state state = STATE_NONE;
@@ -51,7 +57,7 @@ int reconcile_begin(int argc, char **argv, struct error *error)
 
         if (r < 0 || !any_is_due())
                 return r;
-        begun = true;
+        mappable.begun = true;
         return volume_exec_helpers_begin_for(VOLUME_RUNS_REMAP, argc, argv, error);
 }
 
@@ -59,17 +65,20 @@ struct exchange {
         struct volume_call *call;
         struct mount_dir *place;
         bool try_only;
+        bool ordered; /* an order was given to the helper, and not answered */
+        bool ended;
 };
 
 static int exchange_in_worker(void *argument, struct error *error)
 {
-        const struct exchange *exchange = argument;
+        struct exchange *exchange = argument;
         struct mount_dir *place = exchange->place;
         int r = exchange->try_only ? 0 : volume_mappable_settle(exchange->call, place, error);
 
-        if (r < 0 || place->replaces != 0 || !is_due(place))
-                return r;
-        return volume_mappable_exchange(exchange->call, place, exchange->try_only, error);
+        if (r == 0 && place->replaces == 0 && mappable.begun && is_due(place))
+                r = volume_mappable_exchange(exchange->call, place, exchange->try_only, &exchange->ordered, error);
+        exchange->ended = true;
+        return r;
 }
 
 /* What will be the same at every try until the node starts again, or the pod: told once. */
@@ -81,29 +90,47 @@ static void stop_waiting(struct volume_call *call, struct mount_dir *place)
         (void)volume_call_save(call, FILE_ORDERED, &ignored);
 }
 
+/* One that does not answer keeps no other waiting, but those of its filesystem, and the helper's, if it waits, too. */
+static void note_lost(const struct exchange *job, uint64_t device, int64_t since_ms)
+{
+        mappable.given_up = job->ordered;
+        mappable.spent_ms += clock_now_ms() - since_ms;
+        fs_lost_add(&mappable.lost, device);
+}
+
 static void exchange(struct reconcile_round *round, struct volume_call *call, struct mount_dir *place)
 {
         const bool dry_run = round->reconcile->dry_run;
+        const bool left = place->replaces != 0; /* by a call that was killed */
+        const int64_t since_ms = clock_now_ms();
+        const uint64_t device = place->identity.device;
         struct exchange job = { .call = call, .place = place, .try_only = dry_run };
         struct error error = {};
-        int r = worker_run(exchange_in_worker, &job, clock_now_ms() + (int64_t)ONE_SECONDS * 1000, &error);
+        int r = worker_run(exchange_in_worker, &job, since_ms + (int64_t)ONE_SECONDS * 1000, &error);
 
-        if (r == -ETIMEDOUT || r == -ECANCELED)
-                given_up = true;
+        if (!job.ended)
+                note_lost(&job, device, since_ms);
         if (r < 0)
                 reconcile_problem(round->reconcile, place->dir, &error);
-        if (r > 0)
+        if (r > 0 || (r == 0 && left && place->replaces == 0 && place->remap_key != 0))
                 reconcile_did(round->reconcile, "exchanged a mount for one that its pod can id-map", place->dir);
-        if (!dry_run && place->waits_for_users && place->replaces == 0 &&
+        if (job.ended && !dry_run && mappable.begun && place->waits_for_users && place->replaces == 0 &&
             (r == 0 || r == -ENOSYS || r == -EOPNOTSUPP)) /* 0: it can be id-mapped itself */
                 stop_waiting(call, place);
+}
+
+/* What a killed call left needs no helper to be ended. */
+static bool is_to_be_tried(const struct mount_dir *place)
+{
+        return (place->replaces != 0 || (mappable.begun && is_due(place))) && !mappable.given_up &&
+               mappable.spent_ms < (int64_t)ALL_SECONDS * 1000 && !fs_lost_has(&mappable.lost, place->identity.device);
 }
 
 void reconcile_mappable(struct reconcile_round *round, struct volume_call *call)
 {
         struct volume_record *record = &call->record;
 
-        for (size_t i = 0; begun && !given_up && i < record->published_count; i++)
-                if (is_due(&record->published[i]))
+        for (size_t i = 0; i < record->published_count; i++)
+                if (is_to_be_tried(&record->published[i]))
                         exchange(round, call, &record->published[i]);
 }

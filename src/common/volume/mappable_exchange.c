@@ -81,10 +81,10 @@ int volume_mappable_settle(struct volume_call *call, struct mount_dir *place, st
         r = on_node_has(&place->identity, place->dir);
         if (r < 0)
                 return fail(error, -r, "find mount", place->dir);
-        if (r == 0)
-                return roll_back(call, place, &seen.identity, error);
-        r = id_mappable_is_served(call->config.state_dir, place->remap_key, error);
-        return r <= 0 ? r : finish(call, place, top_fd, error);
+        if (r > 0 && (r = id_mappable_is_served(call->config.state_dir, place->remap_key, error)) < 0)
+                return r;
+        /* a mount whose daemon has exited may stay beneath, until the pod's volume is unmounted */
+        return r == 0 ? roll_back(call, place, &seen.identity, error) : finish(call, place, top_fd, error);
 }
 
 /* ---- the exchange */
@@ -127,7 +127,8 @@ static int put_beneath(struct volume_call *call, struct mount_dir *place, int mo
         return r;
 }
 
-int volume_mappable_exchange(struct volume_call *call, struct mount_dir *place, bool try_only, struct error *error)
+int volume_mappable_exchange(struct volume_call *call, struct mount_dir *place, bool try_only, bool *ret_ordered,
+                             struct error *error)
 {
         cleanup_close int top_fd = -EBADF;
         cleanup_close int clone_fd = -EBADF;
@@ -139,8 +140,6 @@ int volume_mappable_exchange(struct volume_call *call, struct mount_dir *place, 
         top_fd = open_top(place, &seen, error);
         if (top_fd < 0)
                 return top_fd;
-        if (!seen.identity.unique)
-                return 0; /* nor can this kernel id-map FUSE */
         if (!mount_seen_is(&seen, &place->identity))
                 return fail_because(error, EBUSY, "exchange mount", place->dir,
                                     "something else is mounted on %s; unmount that first", place->dir);
@@ -149,9 +148,14 @@ int volume_mappable_exchange(struct volume_call *call, struct mount_dir *place, 
                 return clone_fd;
         if ((r = id_mappable_try(clone_fd, place->dir, /* recursive= */ false, error)) <= 0)
                 return r;
+        if (!seen.identity.unique) /* Linux 6.8 */
+                return fail_because(error, ENOSYS, "id-map", "fuse",
+                                    "this kernel cannot id-map a FUSE filesystem; use Linux 6.12 or later");
         if ((r = check_below(top_fd, place->dir, error)) < 0 || try_only)
                 return r < 0 ? r : 1;
+        *ret_ordered = true;
         mount_fd = serve(call, clone_fd, place->dir, &key, error);
+        *ret_ordered = false;
         if (mount_fd < 0)
                 return mount_fd;
         if ((r = put_beneath(call, place, mount_fd, top_fd, key, error)) < 0)

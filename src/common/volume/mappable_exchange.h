@@ -14,23 +14,27 @@
 #include "volume/call.h"
 
 /*
- * volume_mappable_settle() - end what a killed call began, or undo it where it had placed nothing, if the directory of an entry
- * shows one of its two mounts. With the volume's lock and its record, which is written.
+ * volume_mappable_settle() - end what a killed call began, or undo it where it had placed nothing, or the daemon of what it
+ * placed has exited, if the directory of an entry shows one of its two mounts. With the volume's lock and its record, which is
+ * written.
  *
- * Returns: 0, also where the daemon of a mount that is beneath has exited: as it is then, it stays.
+ * Returns: 0.
  * Errors:  EBUSY something is mounted on the old mount; those of umount2(2) and of writing the record.
  */
 int volume_mappable_settle(struct volume_call *call, struct mount_dir *place, struct error *error);
 
 /*
- * volume_mappable_exchange() - do it, if the kernel refuses to id-map the entry's mount. What has a file open on the old mount keeps it, and so does a container that has it already.
+ * volume_mappable_exchange() - do it, if the kernel refuses to id-map the entry's mount. What has a file open on the old
+ * mount keeps it, and so does a container that has it already.
  *
  * Takes:   call, with the volume's lock and its record, which is written; try_only: only find out whether it would.
+ * Gives:   ret_ordered, while it runs: the helper process has an order that is not answered yet.
  * Needs:   CAP_SYS_ADMIN, and id_mappable_begin(). The filesystem is asked: a dead server keeps it waiting.
- * Returns: 1 it is exchanged, or would be; 0 the mount can be id-mapped, or no FUSE mount can on this kernel.
- * Errors:  EBUSY something is mounted over it, or below; those of id_mappable_serve() and of on_node_place_beneath(): then all is
- *          as it was.
+ * Returns: 1 it is exchanged, or would be; 0 the mount can be id-mapped.
+ * Errors:  ENOSYS no FUSE mount can on this kernel; EBUSY something is mounted over it, or below; those of
+ *          id_mappable_serve() and of on_node_place_beneath(): then all is as it was.
  */
-int volume_mappable_exchange(struct volume_call *call, struct mount_dir *place, bool try_only, struct error *error);
+int volume_mappable_exchange(struct volume_call *call, struct mount_dir *place, bool try_only, bool *ret_ordered,
+                             struct error *error);
 
 #endif
