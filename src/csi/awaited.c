@@ -88,6 +88,11 @@ uint64_t awaited_number(const char *server)
         return server[0] != '\0' ? number_of(server) : 0;
 }
 
+void awaited_forget(const char *path)
+{
+        notes[number_of(path) / 2 % NOTES_MAX].path = 0;
+}
+
 bool awaited_is_perhaps(const char *server)
 {
         return strchr(server, ' ') != NULL;
@@ -112,7 +117,7 @@ static const char *below_links(const char *path)
         return pods != NULL ? pods : path;
 }
 
-/* Of several mounts the last one covers the others. */
+/* Of several mounts the last one covers the others. What is found is noted. */
 static bool read_table(const char *path, char *ret_server)
 {
         cleanup_mount_table struct mountinfo table = {};
@@ -122,8 +127,11 @@ static bool read_table(const char *path, char *ret_server)
         if (mountinfo_open_again(&table, &table_fd) < 0)
                 return false;
         while (mountinfo_next(&table))
-                if (text_ends(table.mount_point, end))
+                if (text_ends(table.mount_point, end)) {
+                        ret_server[0] = '\0';
                         found = awaited_source(table.source, ret_server);
+                }
+        awaited_note(path, ret_server);
         return found;
 }
 
@@ -132,12 +140,8 @@ bool awaited_mount(const char *path, char *ret_server)
         const uint64_t number = number_of(path);
         const uint64_t server = notes[number / 2 % NOTES_MAX].server;
 
-        if (notes[number / 2 % NOTES_MAX].path != number) {
-                bool found = read_table(path, ret_server);
-
-                awaited_note(path, ret_server);
-                return found;
-        }
+        if (notes[number / 2 % NOTES_MAX].path != number)
+                return read_table(path, ret_server);
         if (server != 0)
                 (void)snprintf(ret_server, CALL_SERVER_SIZE, "%c%016" PRIx64, NOTED, server);
         return server != 0;

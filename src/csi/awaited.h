@@ -38,8 +38,12 @@ bool awaited_source(const char *source, char *ret_server);
 bool awaited_id(const char *id, char *ret_server);
 bool awaited_mount(const char *path, char *ret_server);
 
-/* awaited_note() - what is being mounted on a path waits for that server; "": for none. */
+/*
+ * awaited_note() - what is being mounted on a path waits for that server; "": for none. awaited_forget() - nobody knows for
+ * which.
+ */
 void awaited_note(const char *path, const char *server);
+void awaited_forget(const char *path);
 
 /*
  * awaited_number() - what stands for such a text; "": 0. awaited_is_perhaps() - whether it is a pool's or a profile's, which

@@ -73,8 +73,11 @@ static bool mounts_server(const ProtobufCMessage *request, char *ret_server)
                 node_server(&use, ret_server);
         else
                 waits = awaited_id(publish->volume_id, ret_server);
-        if (!waits || ret_server[0] != '\0')
-                awaited_note(publish->target_path, ret_server); /* for the requests about it, which have no context */
+        /* for the requests about it, which have no context */
+        if (waits && ret_server[0] == '\0')
+                awaited_forget(publish->target_path);
+        else
+                awaited_note(publish->target_path, ret_server);
         return waits;
 }
 

@@ -63,7 +63,7 @@ void node_server(const struct node_use *use, char *ret_server)
         if (server != NULL)
                 awaited_server(server, ret_server);
         else if (source == NULL || !awaited_source(source, ret_server))
-                awaited_pool(find(use, "pool"), ret_server);
+                awaited_server(find(use, "pool"), ret_server); /* which is on a server: its name stands for that */
 }
 
 bool node_is_shared(const struct node_use *use)

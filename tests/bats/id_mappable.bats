@@ -455,6 +455,36 @@ RECONCILED='{"status":"Success","actions":[],"problems":[]}'$'\n'
         ended
 }
 
+# bats test_tags=deep
+@test "a filesystem that does not answer keeps no mount of another one from being exchanged" {
+        needs volume-reconcile
+        local name pid silent=$BATS_TEST_TMPDIR/silent
+        mkdir "$silent"
+        bindfs "$FILES" "$silent" 3>&-
+        pid=$(pgrep -f "^bindfs $FILES $silent")
+        write_policy "\"kinds\": [\"bind\"], \"sources\": [\"$BEHIND\", \"$silent\"]"
+        for name in one two three silent; do
+                SPECS["$name"]=$(spec "$name" type=bind "source=$([[ $name == silent ]] && echo "$silent" || echo "$BEHIND")")
+                kubelet_publish "$name"
+        done
+        known
+        kill -STOP "$pid"
+        helper volume-reconcile
+        kill -CONT "$pid"
+        [[ $(json_field '.problems | map(tostring) | join(" ")') == *"$(pod_dir silent)"* ]] || { show_last; return 1; }
+        for name in one two three; do
+                is "$(type_at "$(pod_dir "$name")")" fuse.flexgraft "$name"
+        done
+        is "$(type_at "$(pod_dir silent)")" fuse
+        helper volume-reconcile
+        for name in one two three silent; do
+                is "$(type_at "$(pod_dir "$name")")" fuse.flexgraft "$name"
+                kubelet_unpublish "$name"
+        done
+        is "$(volume_records)" ''
+        wait_until 10 no_keepers
+}
+
 # ---- an exchange that is killed
 
 # Around the steps of an exchange: the mount that is served, the record, the mount beneath, the old one taken off, the record.

@@ -83,7 +83,7 @@ int on_node_take_off(int fd, const char *dir, struct error *error)
 int on_node_has_below(int fd)
 {
         cleanup_mount_table struct mountinfo table = {};
-        uint64_t id;
+        uint64_t id = 0;
         int r = mount_see_short_id(fd, &id);
 
         if (r < 0 || (r = mountinfo_open_own(&table)) < 0)

@@ -75,7 +75,7 @@ static int exchange_in_worker(void *argument, struct error *error)
         struct mount_dir *place = exchange->place;
         int r = exchange->try_only ? 0 : volume_mappable_settle(exchange->call, place, error);
 
-        if (r == 0 && place->replaces == 0 && mappable.begun && is_due(place))
+        if (r == 0 && place->replaces == 0 && mappable.begun && !mappable.given_up && is_due(place))
                 r = volume_mappable_exchange(exchange->call, place, exchange->try_only, &exchange->ordered, error);
         exchange->ended = true;
         return r;
@@ -122,7 +122,7 @@ static void exchange(struct reconcile_round *round, struct volume_call *call, st
 /* What a killed call left needs no helper to be ended. */
 static bool is_to_be_tried(const struct mount_dir *place)
 {
-        return (place->replaces != 0 || (mappable.begun && is_due(place))) && !mappable.given_up &&
+        return (place->replaces != 0 || (mappable.begun && !mappable.given_up && is_due(place))) &&
                mappable.spent_ms < (int64_t)ALL_SECONDS * 1000 && !fs_lost_has(&mappable.lost, place->identity.device);
 }
 

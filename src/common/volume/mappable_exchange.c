@@ -89,16 +89,14 @@ int volume_mappable_settle(struct volume_call *call, struct mount_dir *place, st
 
 /* ---- the exchange */
 
-/* A mount of what clone_fd is of, with its attributes, which are those of the pod. */
-static int serve(const struct volume_call *call, int clone_fd, const char *dir, uint64_t *ret_key, struct error *error)
+/* A mount of what clone_fd is of, with these attributes. */
+static int serve(const struct volume_call *call, int clone_fd, uint64_t attributes, const char *dir, uint64_t *ret_key,
+                 struct error *error)
 {
         const struct mount_attributes own = { .propagation = (uint64_t)call->request->mount_options.propagation };
         cleanup_close int fd = -EBADF;
-        uint64_t attributes;
-        int r = mount_options_of(clone_fd, &attributes);
+        int r;
 
-        if (r < 0)
-                return fail(error, -r, "statfs", dir);
         fd = id_mappable_serve((struct remap_source){ .mount_fd = clone_fd, .name = dir }, attributes,
                                call->config.state_dir, ret_key, error);
         if (fd < 0)
@@ -134,6 +132,7 @@ int volume_mappable_exchange(struct volume_call *call, struct mount_dir *place, 
         cleanup_close int clone_fd = -EBADF;
         cleanup_close int mount_fd = -EBADF;
         struct mount_seen seen;
+        uint64_t attributes;
         uint64_t key;
         int r;
 
@@ -153,8 +152,10 @@ int volume_mappable_exchange(struct volume_call *call, struct mount_dir *place, 
                                     "this kernel cannot id-map a FUSE filesystem; use Linux 6.12 or later");
         if ((r = check_below(top_fd, place->dir, error)) < 0 || try_only)
                 return r < 0 ? r : 1;
+        if ((r = mount_options_of(clone_fd, &attributes)) < 0) /* here a server that does not answer is waited for */
+                return fail(error, -r, "statfs", place->dir);
         *ret_ordered = true;
-        mount_fd = serve(call, clone_fd, place->dir, &key, error);
+        mount_fd = serve(call, clone_fd, attributes, place->dir, &key, error); /* the pod's attributes stay */
         *ret_ordered = false;
         if (mount_fd < 0)
                 return mount_fd;
