@@ -383,6 +383,50 @@ mounts_of() {
 
 # ---- volume-reconcile
 
+# across_exchange CALL ARG...: volume-list, while the mount of the pod's volume is exchanged: right before a system call with
+# the directory, NAME:K as at-syscall has it.
+across_exchange() {
+        local dir system_call=$1
+        shift
+        dir=$(pod_dir data)
+        mkdir -m 0700 "$FILES/dirs"
+        printf '{"name": "dirs", "type": "directory", "path": "%s"}\n' "$BEHIND/dirs" >"$FLEXGRAFT_POOLS/dirs.json"
+        created "$(named data '"size": "8m", "pool": "dirs"')"
+        SPECS[data]=$(spec data type=directory)
+        write_policy '"kinds": ["directory"]'
+        kubelet_publish data
+        is "$(type_at "$dir")" fuse
+        printf '#!/bin/sh\necho "{\"uidMappings\": []}" >"%s"\nexec "%s" "%s" "$(cat "%s")"\n' "$KUBELET/pods/$POD/userns" \
+                "$FLEXGRAFT_BIN/verbs/mount" "$dir" "$BATS_TEST_TMPDIR/again" >"$BATS_TEST_TMPDIR/exchange"
+        publish_spec data "$POD" >"$BATS_TEST_TMPDIR/again"
+        "$FLEXGRAFT_TOOLS/at-syscall" --at "$system_call" --where 2="$dir" --report "$BATS_TEST_TMPDIR/report" \
+                --run "sh '$BATS_TEST_TMPDIR/exchange'" --run-output "$BATS_TEST_TMPDIR/exchanged" -- \
+                "$FLEXGRAFT_BIN/volume-list" "$@" >"$BATS_TEST_TMPDIR/list"
+        cat "$BATS_TEST_TMPDIR/report" "$BATS_TEST_TMPDIR/exchanged"
+        is_exchanged
+}
+
+@test "a volume whose mount is exchanged between a look at its record and one at its directory is in use" {
+        across_exchange statx:1 '{"name": "data"}'
+        is "$(jq -r '.volumes[0].uses | map(.pod) | join(" ")' "$BATS_TEST_TMPDIR/list")" "$POD"
+        kubelet_unpublish data
+        removed '{"name": "data"}'
+}
+
+@test "a volume whose mount is exchanged between a look at its record and one at its directory is mounted there" {
+        across_exchange statx:1 "{\"name\": \"data\", \"path\": \"$(pod_dir data)\"}"
+        is "$(jq -r '.mounted.health' "$BATS_TEST_TMPDIR/list")" ok
+        kubelet_unpublish data
+        removed '{"name": "data"}'
+}
+
+@test "metrics say of a mount that is exchanged while they are made that it is there" {
+        across_exchange openat:2 --format prometheus
+        is "$(awk '/^flexgraft_driver_mount_problem\{/ { print $NF }' "$BATS_TEST_TMPDIR/list")" 0
+        kubelet_unpublish data
+        removed '{"name": "data"}'
+}
+
 @test "volume-reconcile exchanges the mount of a pod that kubelet has noted a user namespace of, not on a dry run, and then has nothing to do" {
         needs volume-reconcile
         published mountOptions=noexec

@@ -19,6 +19,7 @@ struct list {
         struct state mounts;
         struct state wishes; /* opened for the index as a whole */
         struct state index;
+        const char *state_dir;
         const char *keys;
         char boot_id[PROC_BOOT_ID_SIZE];
         uses_function *function;
@@ -112,6 +113,7 @@ static void put_pod(const char *dir, char *ret_user)
 static bool is_mounted(struct list *list, const struct volume_record *record, const struct mount_dir *place,
                        struct use *use)
 {
+        struct mount_dir now = *place;
         struct mount_seen seen;
         int r = mount_see(AT_FDCWD, place->dir, &seen);
 
@@ -124,6 +126,8 @@ static bool is_mounted(struct list *list, const struct volume_record *record, co
                 return true; /* below another mount; or that cannot be asked */
         if (place->pod_device != 0 && loop_guard_exists(place->pod_device))
                 return true; /* a process may have it open */
+        if (volume_record_dir_now(list->state_dir, record->name, record->driver, place->dir, &now))
+                return true; /* exchanged since the record was read */
         use->pending = is_pending(list, USE_HOLDER_VOLUME, use->file);
         return use->pending;
 }
@@ -422,6 +426,7 @@ int uses_each(const char *state_dir, const char *keys, uses_function *function, 
 
         if (r < 0 || (r = open_list(&list, state_dir, error)) <= 0)
                 return r;
+        list.state_dir = state_dir;
         list.keys = keys;
         list.function = function;
         list.argument = argument;

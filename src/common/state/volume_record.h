@@ -177,10 +177,13 @@ void volume_record_add_ephemeral_dir(char *keys, const char *name);
 /*
  * volume_record_dir_shows() - whether what was seen is the root of the mount that an entry has, or of the one that it was to
  * take the place of when a call was killed. volume_record_dir_has() - whether our mount namespace has one of them, as
- * on_node_has() says.
+ * on_node_has() says. volume_record_dir_now() - for one without the volume's lock whose entry shows nothing: whether the
+ * record has another mount for the directory meanwhile, as after an exchange; it is written into place then.
  */
 bool volume_record_dir_shows(const struct mount_dir *place, const struct mount_seen *seen);
 int volume_record_dir_has(const struct mount_dir *place);
+bool volume_record_dir_now(const char *state_dir, const char *name, const char *driver, const char *dir,
+                           struct mount_dir *place);
 
 /* volume_record_mount_dir() - the entry of a directory, or NULL. */
 struct mount_dir *volume_record_mount_dir(struct volume_record *record, const char *dir);

@@ -153,7 +153,7 @@ static int look_mounted(void *argument, struct error *error)
         struct patients *patients = argument;
         cleanup_volume_record struct volume_record record = {};
         struct patient *patient = patients->items;
-        const struct mount_dir *recorded = NULL;
+        struct mount_dir *recorded = NULL;
         struct mount_seen seen = {};
         bool mounted = false;
         int absent;
@@ -173,6 +173,9 @@ static int look_mounted(void *argument, struct error *error)
         if (strcmp(record.boot_id, patients->boot_id) == 0)
                 mounted = recorded != NULL ? volume_record_dir_shows(recorded, &seen)
                                            : seen.root && has_device(&record, patient->path);
+        if (recorded != NULL && !mounted &&
+            volume_record_dir_now(patients->config.state_dir, record.name, record.driver, recorded->dir, recorded))
+                return look_mounted(argument, error); /* another mount took its place meanwhile, which none does twice */
         if (!mounted)
                 return fail_because(error, absent, "find mount", patient->path,
                                     "volume \"%.200s\" is not mounted on %.1000s", patient->name, patient->path);

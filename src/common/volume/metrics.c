@@ -41,6 +41,7 @@ struct mounted_dirs {
         size_t omitted;
         size_t volumes; /* of the driver */
         size_t broken;  /* records */
+        const char *state_dir;
         char boot_id[PROC_BOOT_ID_SIZE];
         struct fs_lost lost;
 };
@@ -95,7 +96,10 @@ static void ask_dir(struct ask *ask, size_t index)
         if (fd < 0 && errno != ENOENT && errno != ENOTDIR)
                 return;
         if (fd < 0 || mount_see(fd, "", &seen) < 0 || !volume_record_dir_shows(&dir->place, &seen)) {
-                dir->state = MOUNTED_GONE;
+                if (volume_record_dir_now(dirs->state_dir, dir->volume, dir->driver, dir->dir, &dir->place))
+                        ask_dir(ask, index); /* another mount took its place meanwhile, which none does twice */
+                else
+                        dir->state = MOUNTED_GONE;
                 return;
         }
         if (fstatfs(fd, &fs) < 0)
@@ -312,6 +316,7 @@ int volume_metrics_say(const json_t *reply, struct error *error)
                 return r;
         if (r == 0 && (r = volume_record_each(&state, /* set_aside= */ false, add_record, &dirs, error)) < 0)
                 return r;
+        dirs.state_dir = config.state_dir;
         ask_dirs(&dirs);
         put_volumes(&text, json_object_get(reply, "volumes"));
         put_dirs(&text, &dirs);
