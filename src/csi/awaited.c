@@ -3,9 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
@@ -13,21 +11,20 @@
 #include "mount/mountinfo.h"
 #include "share.h"
 
+#define NAME_SIZE 512  /* terminated; what is longer is cut */
 #define NOTES_MAX 1024 /* so many volumes are published here, or the kernel's table is read for some */
-
-#define NOTED '=' /* begins the text of a note: its number follows; no server's name has it */
 
 static int table_fd = -EBADF;
 
-/* What was published on a path waits for that server: numbers that stand for them. 0: none. */
-static struct {
-        uint64_t path;
-        uint64_t server;
+/* What was published on a path, of which this is the number, waits for that. */
+static struct note {
+        uint64_t path; /* 0: none */
+        struct awaited awaited;
 } notes[NOTES_MAX];
 
-static uint64_t number_of(const char *text)
+static struct note *note_at(uint64_t path)
 {
-        return hash_bytes(HASH_SEED, text, strlen(text)) | 1U;
+        return &notes[path / 2 % NOTES_MAX]; /* the lowest bit is always set */
 }
 
 int awaited_begin(struct error *error)
@@ -36,74 +33,61 @@ int awaited_begin(struct error *error)
         return table_fd < 0 ? fail(error, errno, "open", "/proc/self/mountinfo") : 0;
 }
 
-void awaited_server(const char *name, char *ret_server)
+static struct awaited of_text(const char *kind, const char *name, size_t length, bool perhaps)
 {
-        (void)text_copy(ret_server, CALL_SERVER_SIZE, name != NULL ? name : "");
-        csi_share_lower(ret_server);
+        char text[NAME_SIZE];
+
+        (void)snprintf(text, sizeof text, "%s%.*s", kind, (int)length, name);
+        csi_share_lower(text);
+        return (struct awaited){ .number = hash_text_or_zero(text), .perhaps = perhaps };
 }
 
-/* With a blank, which no server's name has: it may be of this node (awaited_is_perhaps()). */
-static void put(const char *what, const char *name, char *ret_server)
+struct awaited awaited_server(const char *name)
 {
-        if (name != NULL)
-                (void)snprintf(ret_server, CALL_SERVER_SIZE, "%s %s", what, name);
+        return name != NULL && name[0] != '\0' ? of_text("", name, strlen(name), /* perhaps= */ false)
+                                               : AWAITED_NOTHING;
 }
 
-void awaited_pool(const char *name, char *ret_server)
+struct awaited awaited_pool(const char *name)
 {
-        put("pool", name, ret_server);
+        return name != NULL ? of_text("pool ", name, strlen(name), /* perhaps= */ true) : AWAITED_NOTHING;
 }
 
-void awaited_profile(const char *name, char *ret_server)
+struct awaited awaited_profile(const char *name)
 {
-        put("profile", name, ret_server);
+        return name != NULL ? of_text("profile ", name, strlen(name), /* perhaps= */ true) : AWAITED_NOTHING;
 }
 
-bool awaited_source(const char *source, char *ret_server)
+bool awaited_source(const char *source, struct awaited *ret)
 {
         const char *colon = strstr(source, ":/");
-        char host[CALL_SERVER_SIZE];
 
         if (colon == NULL || colon == source || source[0] == '/')
                 return false;
-        (void)snprintf(host, sizeof host, "%.*s", (int)(colon - source), source);
-        awaited_server(host, ret_server);
+        *ret = of_text("", source, (size_t)(colon - source), /* perhaps= */ false);
         return true;
 }
 
-bool awaited_id(const char *id, char *ret_server)
+bool awaited_id(const char *id, struct awaited *ret)
 {
         struct csi_share share;
 
         if (!csi_share_read(id, &share))
                 return false;
-        awaited_server(share.server, ret_server);
+        *ret = awaited_server(share.server);
         return true;
 }
 
-uint64_t awaited_number(const char *server)
+void awaited_note(const char *path, struct awaited awaited)
 {
-        if (server[0] == NOTED)
-                return strtoull(server + 1, NULL, 16);
-        return server[0] != '\0' ? number_of(server) : 0;
+        const uint64_t number = hash_text_or_zero(path);
+
+        *note_at(number) = (struct note){ .path = number, .awaited = awaited };
 }
 
 void awaited_forget(const char *path)
 {
-        notes[number_of(path) / 2 % NOTES_MAX].path = 0;
-}
-
-bool awaited_is_perhaps(const char *server)
-{
-        return strchr(server, ' ') != NULL;
-}
-
-void awaited_note(const char *path, const char *server)
-{
-        const uint64_t number = number_of(path);
-
-        notes[number / 2 % NOTES_MAX].path = number;
-        notes[number / 2 % NOTES_MAX].server = awaited_number(server);
+        note_at(hash_text_or_zero(path))->path = 0;
 }
 
 /*
@@ -118,31 +102,27 @@ static const char *below_links(const char *path)
 }
 
 /* Of several mounts the last one covers the others. What is found is noted. */
-static bool read_table(const char *path, char *ret_server)
+static bool read_table(const char *path, struct awaited *ret)
 {
         cleanup_mount_table struct mountinfo table = {};
         const char *end = below_links(path);
-        bool found = false;
 
         if (mountinfo_open_again(&table, &table_fd) < 0)
                 return false;
         while (mountinfo_next(&table))
-                if (text_ends(table.mount_point, end)) {
-                        ret_server[0] = '\0';
-                        found = awaited_source(table.source, ret_server);
-                }
-        awaited_note(path, ret_server);
-        return found;
+                if (text_ends(table.mount_point, end) && !awaited_source(table.source, ret))
+                        *ret = AWAITED_NOTHING;
+        awaited_note(path, *ret);
+        return ret->number != 0;
 }
 
-bool awaited_mount(const char *path, char *ret_server)
+bool awaited_mount(const char *path, struct awaited *ret)
 {
-        const uint64_t number = number_of(path);
-        const uint64_t server = notes[number / 2 % NOTES_MAX].server;
+        const uint64_t number = hash_text_or_zero(path);
+        const struct note *note = note_at(number);
 
-        if (notes[number / 2 % NOTES_MAX].path != number)
-                return read_table(path, ret_server);
-        if (server != 0)
-                (void)snprintf(ret_server, CALL_SERVER_SIZE, "%c%016" PRIx64, NOTED, server);
-        return server != 0;
+        if (note->path != number)
+                return read_table(path, ret);
+        *ret = note->awaited;
+        return ret->number != 0;
 }

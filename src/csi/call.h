@@ -15,6 +15,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "awaited.h"
+
 /* What gRPC calls them. */
 enum grpc_code {
         GRPC_OK = 0,
@@ -35,8 +37,6 @@ enum grpc_code {
 };
 
 struct call;
-
-#define CALL_SERVER_SIZE 256 /* terminated */
 
 /* What a program of flexgraft answered. */
 struct outcome {
@@ -60,11 +60,10 @@ struct rpc {
          */
         const char *(*alone)(const ProtobufCMessage *request);
         /*
-         * Whether its programs may overwrite or copy a volume, or wait for a server. Gives: ret_server, which is "" before:
-         * what stands for the server, of CALL_SERVER_SIZE bytes: its name, or the pool that the request names. NULL
-         * function: never.
+         * Whether its programs may overwrite or copy a volume, or wait for a server. Gives: ret_awaited, AWAITED_NOTHING
+         * before, for which. NULL function: never.
          */
-        bool (*slow)(const ProtobufCMessage *request, char *ret_server);
+        bool (*slow)(const ProtobufCMessage *request, struct awaited *ret_awaited);
 };
 /* One table per service, ended by a row without a path. */
 extern const struct rpc identity_rpcs[], controller_rpcs[], node_rpcs[], registration_rpcs[];

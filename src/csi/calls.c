@@ -188,12 +188,11 @@ static void go_on(void *argument, const struct outcome *outcome)
 
 void call_run(struct call *call, const char *program, const char *const arguments[], const char *input, call_next *next)
 {
-        char server[CALL_SERVER_SIZE] = "";
-        const bool slow = call->rpc->slow != NULL && call->rpc->slow(call->request, server);
+        struct awaited awaited = AWAITED_NOTHING;
+        const bool slow = call->rpc->slow != NULL && call->rpc->slow(call->request, &awaited);
         const struct run_place place = { .queue = queue_of(call->rpc),
                                          .slow = slow ? call->rpc->path : NULL,
-                                         .server = awaited_number(server),
-                                         .perhaps = awaited_is_perhaps(server),
+                                         .awaited = awaited,
                                          .alone = call->alone };
 
         call->goes_on = next;

@@ -55,21 +55,21 @@ ALONE(forget_alone, DeleteSnapshotRequest, snapshot_id)
 
 /* ---- what may take hours: overwriting, copying, and asking a server or a pool that does not answer */
 
-static bool always(const ProtobufCMessage *request, char *ret_server)
+static bool always(const ProtobufCMessage *request, struct awaited *ret_awaited)
 {
         (void)request;
-        (void)ret_server;
+        (void)ret_awaited;
         return true;
 }
 
-static bool delete_lasts(const ProtobufCMessage *request, char *ret_server)
+static bool delete_lasts(const ProtobufCMessage *request, struct awaited *ret_awaited)
 {
-        (void)awaited_id(delete_alone(request), ret_server);
+        (void)awaited_id(delete_alone(request), ret_awaited);
         return true;
 }
 
 /* Which pools are on a server, only their files say; "default" needs none. */
-static bool create_lasts(const ProtobufCMessage *request, char *ret_server)
+static bool create_lasts(const ProtobufCMessage *request, struct awaited *ret_awaited)
 {
         const Csi__V1__CreateVolumeRequest *create = (const Csi__V1__CreateVolumeRequest *)request;
         const char *server = csi_map_find(CSI_MAP(create, parameters), "server", /* any_case= */ true);
@@ -77,11 +77,11 @@ static bool create_lasts(const ProtobufCMessage *request, char *ret_server)
         const char *profile = csi_map_find(CSI_MAP(create, parameters), "profile", /* any_case= */ false);
 
         if (server != NULL)
-                awaited_server(server, ret_server);
+                *ret_awaited = awaited_server(server);
         else if (pool != NULL)
-                awaited_pool(pool, ret_server);
+                *ret_awaited = awaited_pool(pool);
         else
-                awaited_profile(profile, ret_server);
+                *ret_awaited = awaited_profile(profile);
         return create->volume_content_source != NULL ||
                csi_capabilities_need_share(create->n_volume_capabilities, create->volume_capabilities) ||
                server != NULL || (pool != NULL && strcmp(pool, "default") != 0) || profile != NULL;

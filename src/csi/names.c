@@ -50,8 +50,7 @@ void csi_new_name(const char *csi_name, char *ret_name)
 /* Its first 16 characters are the hash of the rest: what others made up is seen. */
 void csi_token(const char *name, char *ret_token)
 {
-        (void)snprintf(ret_token, CSI_TOKEN_SIZE, "%016llx.%s",
-                       (unsigned long long)hash_bytes(HASH_SEED, name, strlen(name)), name);
+        (void)snprintf(ret_token, CSI_TOKEN_SIZE, "%016llx.%s", (unsigned long long)hash_text(name), name);
 }
 
 const char *csi_token_name(const char *token)

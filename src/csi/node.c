@@ -61,7 +61,7 @@ static const char *volume_of(const ProtobufCMessage *request)
 }
 
 /* A server may not answer. */
-static bool mounts_server(const ProtobufCMessage *request, char *ret_server)
+static bool mounts_server(const ProtobufCMessage *request, struct awaited *ret_awaited)
 {
         const Csi__V1__NodePublishVolumeRequest *publish = (const void *)request;
         const struct node_use use = { .context_count = publish->n_volume_context,
@@ -70,27 +70,27 @@ static bool mounts_server(const ProtobufCMessage *request, char *ret_server)
         bool waits = node_is_nfs(&use);
 
         if (waits)
-                node_server(&use, ret_server);
+                *ret_awaited = node_awaited(&use);
         else
-                waits = awaited_id(publish->volume_id, ret_server);
+                waits = awaited_id(publish->volume_id, ret_awaited);
         /* for the requests about it, which have no context */
-        if (waits && ret_server[0] == '\0')
+        if (waits && ret_awaited->number == 0)
                 awaited_forget(publish->target_path);
         else
-                awaited_note(publish->target_path, ret_server);
+                awaited_note(publish->target_path, *ret_awaited);
         return waits;
 }
 
-static bool asks_server(const char *path, const char *id, char *ret_server)
+static bool asks_server(const char *path, const char *id, struct awaited *ret_awaited)
 {
-        return awaited_id(id, ret_server) || awaited_mount(path, ret_server);
+        return awaited_id(id, ret_awaited) || awaited_mount(path, ret_awaited);
 }
 
-static bool measures_server(const ProtobufCMessage *request, char *ret_server)
+static bool measures_server(const ProtobufCMessage *request, struct awaited *ret_awaited)
 {
         const Csi__V1__NodeGetVolumeStatsRequest *stats = (const void *)request;
 
-        return asks_server(stats->volume_path, stats->volume_id, ret_server);
+        return asks_server(stats->volume_path, stats->volume_id, ret_awaited);
 }
 
 /* An inline volume, by the id that kubelet gives it (makeVolumeHandle() in pkg/volume/csi), may be overwritten at its end. */
@@ -99,11 +99,11 @@ static bool may_be_erased(const char *id)
         return text_starts(id, "csi-") && strlen(id) == INLINE_ID_LENGTH;
 }
 
-static bool unmounts_server(const ProtobufCMessage *request, char *ret_server)
+static bool unmounts_server(const ProtobufCMessage *request, struct awaited *ret_awaited)
 {
         const Csi__V1__NodeUnpublishVolumeRequest *unpublish = (const void *)request;
 
-        return asks_server(unpublish->target_path, unpublish->volume_id, ret_server) ||
+        return asks_server(unpublish->target_path, unpublish->volume_id, ret_awaited) ||
                may_be_erased(unpublish->volume_id);
 }
 

@@ -85,10 +85,10 @@ bool node_is_inline(const struct node_use *use);
 bool node_is_nfs(const struct node_use *use);
 
 /*
- * node_server() - what stands for the server of one for which node_is_nfs() holds: the server's name in small letters,
- * where its context has it, else its pool's, else "". ret_server has CALL_SERVER_SIZE bytes.
+ * node_awaited() - the server of one for which node_is_nfs() holds: by its name where its context has it, else by its
+ * pool's, else nothing.
  */
-void node_server(const struct node_use *use, char *ret_server);
+struct awaited node_awaited(const struct node_use *use);
 
 /* node_is_shared() - whether other nodes can use it, too. */
 bool node_is_shared(const struct node_use *use);

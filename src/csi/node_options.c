@@ -55,15 +55,14 @@ bool node_is_nfs(const struct node_use *use)
                             : find_of_nfs(use, "server") != NULL && find_of_nfs(use, "share") != NULL;
 }
 
-void node_server(const struct node_use *use, char *ret_server)
+struct awaited node_awaited(const struct node_use *use)
 {
-        const char *server = find_of_nfs(use, "server");
+        struct awaited awaited = awaited_server(find_of_nfs(use, "server"));
         const char *source = find(use, "source");
 
-        if (server != NULL)
-                awaited_server(server, ret_server);
-        else if (source == NULL || !awaited_source(source, ret_server))
-                awaited_server(find(use, "pool"), ret_server); /* which is on a server: its name stands for that */
+        if (awaited.number == 0 && (source == NULL || !awaited_source(source, &awaited)))
+                awaited = awaited_server(find(use, "pool")); /* which is on a server: its name stands for that */
+        return awaited;
 }
 
 bool node_is_shared(const struct node_use *use)

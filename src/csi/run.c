@@ -32,8 +32,7 @@ struct run {
         struct run *next;
         enum run_queue queue;
         const char *slow; /* as in struct run_place */
-        uint64_t server;  /* likewise */
-        bool perhaps;
+        struct awaited awaited;
         uint32_t id;
         int input_fd;
         int output_fd;
@@ -169,12 +168,13 @@ static bool has_slot(const struct run *run)
                         all++;
                         slow += other->slow != NULL;
                         same += other->slow == run->slow;
-                        with_server += other->slow == run->slow && other->server == run->server;
+                        with_server += other->slow == run->slow && other->awaited.number == run->awaited.number;
                 }
         if (run->slow == NULL)
                 return all < most;
         return all < most && slow < SHARE(most) && same < SHARE(SHARE(most)) &&
-               (run->server == 0 || with_server < SERVER_SHARE(SHARE(SHARE(most))) * (run->perhaps ? 2 : 1));
+               (run->awaited.number == 0 ||
+                with_server < SERVER_SHARE(SHARE(SHARE(most))) * (run->awaited.perhaps ? 2 : 1));
 }
 
 /* To those that have waited longest, of those that may begin. */
@@ -261,16 +261,11 @@ static size_t measure_order(const char *program, const char *const arguments[], 
         return length <= LAUNCHER_ORDER_BYTES && *ret_texts <= LAUNCHER_ARGUMENTS ? length : 0;
 }
 
-/* What stands for it in an order, not 0; two texts with one number only exclude each other. */
-static uint64_t number_of(const char *alone)
-{
-        return alone != NULL ? hash_bytes(HASH_SEED, alone, strlen(alone)) | 1U : 0;
-}
-
 /* Only the program's name, of an order that is too long. */
 static struct run *make_run(const char *alone, const char *program, const char *const arguments[])
 {
-        struct launcher_order head = { .id = next_id++, .alone = number_of(alone) };
+        /* two texts with one number only exclude each other */
+        struct launcher_order head = { .id = next_id++, .alone = hash_text_or_zero(alone) };
         size_t length = measure_order(program, arguments, &head.texts);
         static const char *const none[] = { NULL };
         struct run *run;
@@ -311,8 +306,7 @@ struct run *run_begin(const struct run_place *place, const char *program, const 
 
         run->queue = place->queue;
         run->slow = place->slow;
-        run->server = place->server;
-        run->perhaps = place->perhaps;
+        run->awaited = place->awaited;
         run->input_fd = -EBADF;
         run->ended = ended;
         run->argument = argument;

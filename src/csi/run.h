@@ -26,9 +26,7 @@ enum run_queue {
 struct run_place {
         enum run_queue queue;
         const char *slow; /* the method of its call, always the same pointer, if it may take hours; NULL: it does not */
-        uint64_t
-                server; /* a number that stands for what a slow one may wait for; 0: no server, or nobody knows which */
-        bool perhaps;   /* that is a pool or a profile, which may be of this node */
+        struct awaited awaited; /* what a slow one may wait for */
         const char
                 *alone; /* what no two programs may work on at one time, whichever driver began them; NULL: nothing */
 };

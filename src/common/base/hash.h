@@ -15,4 +15,8 @@
 #define HASH_SEED 0xcbf29ce484222325ULL
 uint64_t hash_bytes(uint64_t seed, const void *bytes, size_t size);
 
+/* hash_text() - the same of a text alone. hash_text_or_zero() - a number that stands for it, and is not 0; of NULL 0. */
+uint64_t hash_text(const char *text);
+uint64_t hash_text_or_zero(const char *text);
+
 #endif

@@ -25,7 +25,7 @@
 
 static unsigned hash_of(const char *text)
 {
-        uint64_t hash = hash_bytes(HASH_SEED, text, strlen(text));
+        uint64_t hash = hash_text(text);
 
         return (unsigned)(hash ^ hash >> 32);
 }

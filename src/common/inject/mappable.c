@@ -310,7 +310,7 @@ static int work(void *argument, struct error *error)
         if ((r = state_open(job->state_dir, "mounts", /* create= */ true, &state, error)) < 0)
                 return r;
         /* of two such calls at a time one waits; as all keys of locks, with the two highest bits clear */
-        if ((r = state_lock(&state, hash_bytes(HASH_SEED, job->target, strlen(job->target)) >> 2, error)) < 0)
+        if ((r = state_lock(&state, hash_text(job->target) >> 2, error)) < 0)
                 return r;
         /* what is mounted there now: it may have come while this call waited */
         fd_close(&target_fd);

@@ -197,8 +197,7 @@ void pool_put_place(const struct config *config, const struct pool *pool, char *
         else
                 place[0] = '\0';
         if (!text_copy(ret_place, PROVISION_PLACE_MAX, place))
-                (void)snprintf(ret_place, PROVISION_PLACE_MAX, "hash:%016llx",
-                               (unsigned long long)hash_bytes(HASH_SEED, place, strlen(place)));
+                (void)snprintf(ret_place, PROVISION_PLACE_MAX, "hash:%016llx", (unsigned long long)hash_text(place));
 }
 
 uint64_t pool_share(const struct pool *pool, uint64_t bytes)

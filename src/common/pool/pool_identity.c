@@ -176,7 +176,7 @@ int pool_identity_remember(const struct config *config, const char *pool_name, c
         int r = state_open(config->state_dir, KNOWN, /* create= */ true, &known, error);
 
         /* of several at once, each writes the same */
-        if (r < 0 || (r = state_lock(&known, hash_bytes(HASH_SEED, pool_name, strlen(pool_name)), error)) < 0)
+        if (r < 0 || (r = state_lock(&known, hash_text(pool_name), error)) < 0)
                 return r;
         file_name(pool_name, file);
         r = json_file_replace(known.dir_fd, file, object, FILE_DURABLE);
@@ -210,8 +210,7 @@ static void take(const struct config *config, const struct pool *pool, int pool_
         struct error error;
 
         if (state_open(config->state_dir, KNOWN, /* create= */ true, &known, &error) < 0 ||
-            state_lock(&known, hash_bytes(HASH_SEED, pool->path, strlen(pool->path)), &error) < 0 ||
-            take_locked(config, pool, pool_fd, &error) < 0)
+            state_lock(&known, hash_text(pool->path), &error) < 0 || take_locked(config, pool, pool_fd, &error) < 0)
                 log_say("the pool %s has no identity yet: %s", pool->name, error_why(&error));
 }
 

@@ -95,7 +95,7 @@ int pool_imply(const struct config *config, const json_t *parameters, char *ret_
                 return 0;
         (void)snprintf(name, sizeof name, "%s" SUFFIX, ret_name);
         if ((r = state_open(config->state_dir, POOL_IMPLIED_DIRECTORY, /* create= */ true, &shares, error)) < 0 ||
-            (r = state_lock(&shares, hash_bytes(HASH_SEED, ret_name, strlen(ret_name)), error)) < 0)
+            (r = state_lock(&shares, hash_text(ret_name), error)) < 0)
                 return r;
         if (json_file_load(shares.dir_fd, name, JSON_OBJECT, &known, error) == 0)
                 return 0; /* another call was first */

@@ -315,8 +315,7 @@ int pool_lvm_open_content(const struct config *config, const struct pool *pool, 
 
 void pool_lvm_put_restored(const char *id, char *ret_id)
 {
-        (void)snprintf(ret_id, PROVISION_ID_MAX, POOL_LVM_RESTORED "%016llx",
-                       (unsigned long long)hash_bytes(HASH_SEED, id, strlen(id)));
+        (void)snprintf(ret_id, PROVISION_ID_MAX, POOL_LVM_RESTORED "%016llx", (unsigned long long)hash_text(id));
 }
 
 /*

@@ -167,8 +167,7 @@ static int locate(const struct config *config, const struct pool *pool, char *re
         (void)config;
         (void)error;
         put_path(pool, "", path);
-        (void)snprintf(ret_location, POOL_LOCATION_SIZE, "nfs:%016llx",
-                       (unsigned long long)hash_bytes(HASH_SEED, path, strlen(path)));
+        (void)snprintf(ret_location, POOL_LOCATION_SIZE, "nfs:%016llx", (unsigned long long)hash_text(path));
         return 0;
 }
 

@@ -194,8 +194,7 @@ static void choose_id(const struct pool *pool, const char *name, char *ret_id)
         if (plain)
                 (void)text_copy(ret_id, PROVISION_ID_MAX, name); /* shorter */
         else
-                (void)snprintf(ret_id, PROVISION_ID_MAX, "flexgraft-%016llx",
-                               (unsigned long long)hash_bytes(HASH_SEED, name, strlen(name)));
+                (void)snprintf(ret_id, PROVISION_ID_MAX, "flexgraft-%016llx", (unsigned long long)hash_text(name));
 }
 
 /* The device of a namespace. */

@@ -73,7 +73,7 @@ static int put_name(int pool_fd, char *ret_name, struct stat *ret_st)
 
 static uint64_t lock_of(const char *name)
 {
-        return hash_bytes(HASH_SEED, name, strlen(name));
+        return hash_text(name);
 }
 
 /* Returns a descriptor of the pool's files, owned by the caller, or negative errno. */

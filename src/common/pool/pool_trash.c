@@ -29,7 +29,7 @@
 
 static void put_key(const char *id, char *ret_key)
 {
-        (void)snprintf(ret_key, KEY_SIZE, "%016llx.", (unsigned long long)hash_bytes(HASH_SEED, id, strlen(id)));
+        (void)snprintf(ret_key, KEY_SIZE, "%016llx.", (unsigned long long)hash_text(id));
 }
 
 static int open_directory(int dir_fd, const char *name, struct error *error)

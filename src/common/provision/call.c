@@ -35,7 +35,7 @@ int provision_call_lock_pool(struct provision_call *call, struct error *error)
 
         if (r < 0)
                 return r;
-        key = hash_bytes(HASH_SEED, location, strlen(location));
+        key = hash_text(location);
         if (call->pool_locked && call->pool_key == key)
                 return 0;
         provision_call_unlock_pool(call);

@@ -34,7 +34,7 @@
 
 static uint64_t lock_key(void)
 {
-        return hash_bytes(HASH_SEED, "cdi", strlen("cdi"));
+        return hash_text("cdi");
 }
 
 /* Names of volumes may have other characters; such a volume is no device. */

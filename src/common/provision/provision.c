@@ -24,7 +24,7 @@
 /* One call at a time per operation id, whichever volume it is for. */
 static int lock_operation(struct provision_call *call, const char *id, struct error *error)
 {
-        uint64_t key = hash_bytes(HASH_SEED, "operation/", strlen("operation/"));
+        uint64_t key = hash_text("operation/");
 
         return state_lock(&call->state, hash_bytes(key, id, strlen(id)), error);
 }

@@ -104,7 +104,7 @@ void use_keys_add_container(char *keys, uint64_t hash)
 void use_keys_add_container_id(char *keys, const char *id)
 {
         if (id[0] != '\0')
-                add_number(keys, 'i', hash_bytes(HASH_SEED, id, strlen(id)));
+                add_number(keys, 'i', hash_text(id));
 }
 
 void use_keys_add_process(char *keys, pid_t pid)
@@ -114,7 +114,7 @@ void use_keys_add_process(char *keys, pid_t pid)
 
 uint64_t use_keys_directory_hash(const char *path)
 {
-        return hash_bytes(HASH_SEED, path, strlen(path));
+        return hash_text(path);
 }
 
 void use_keys_add_directory_hash(char *keys, uint64_t hash)
@@ -139,17 +139,17 @@ bool use_key_is_directory(const char *key)
 
 void use_keys_add_named(char *keys, const char *name)
 {
-        add_number(keys, 'w', hash_bytes(HASH_SEED, name, strlen(name)));
+        add_number(keys, 'w', hash_text(name));
 }
 
 void use_keys_add_wanted(char *keys, const char *name)
 {
-        add_number(keys, 'u', hash_bytes(HASH_SEED, name, strlen(name)));
+        add_number(keys, 'u', hash_text(name));
 }
 
 void use_keys_add_disk(char *keys, const char *id)
 {
-        add_number(keys, 'p', hash_bytes(HASH_SEED, id, strlen(id)));
+        add_number(keys, 'p', hash_text(id));
 }
 
 void use_keys_add_all(char *keys, const char *others)
@@ -197,7 +197,7 @@ bool use_keys_have(const char *keys, const char *key)
 /* The directory of a key: a device's own; of the others, which are many, those of one hash share one. All stay. */
 static void put_bucket(const char *key, char *ret_path)
 {
-        uint64_t hash = hash_bytes(HASH_SEED, key, strlen(key));
+        uint64_t hash = hash_text(key);
 
         if (use_key_is_file(key))
                 (void)snprintf(ret_path, BUCKET_SIZE, PATH "f%02x", (unsigned)((hash ^ (hash >> 32)) & 0xff));

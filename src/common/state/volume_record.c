@@ -25,8 +25,7 @@ void volume_record_stem(const char *name, char *ret_stem)
                 bool odd = strchr(plain, *byte) == NULL || (byte == name && *byte == '.');
 
                 if (length + 3 > VOLUME_RECORD_STEM_SIZE - 18) {
-                        (void)snprintf(ret_stem + length, 18, "%%%016llx",
-                                       (unsigned long long)hash_bytes(HASH_SEED, name, strlen(name)));
+                        (void)snprintf(ret_stem + length, 18, "%%%016llx", (unsigned long long)hash_text(name));
                         return;
                 }
                 if (odd)
@@ -43,7 +42,7 @@ uint64_t volume_record_key(const char *name)
         char stem[VOLUME_RECORD_STEM_SIZE];
 
         volume_record_stem(name, stem);
-        return hash_bytes(HASH_SEED, stem, strlen(stem));
+        return hash_text(stem);
 }
 
 /* driver NULL: the plain name. No stem has an '@', so the two cannot be confused. */
@@ -56,7 +55,7 @@ static void file_name(const char *name, const char *driver, char *ret_file)
                 (void)snprintf(ret_file, NAME_MAX + 1, "%s" RECORD_SUFFIX, stem);
         else
                 (void)snprintf(ret_file, NAME_MAX + 1, "%s@%016llx" RECORD_SUFFIX, stem,
-                               (unsigned long long)hash_bytes(HASH_SEED, driver, strlen(driver)));
+                               (unsigned long long)hash_text(driver));
 }
 
 /* A directory of a volume. */

@@ -39,8 +39,7 @@ const struct record_table wish_record_table = {
 
 void wish_key(const char *identity, char ret_key[WISH_KEY_SIZE])
 {
-        (void)snprintf(ret_key, WISH_KEY_SIZE, "%016llx",
-                       (unsigned long long)hash_bytes(HASH_SEED, identity, strlen(identity)));
+        (void)snprintf(ret_key, WISH_KEY_SIZE, "%016llx", (unsigned long long)hash_text(identity));
 }
 
 void wish_id(const char *identity, const char *target, char ret_id[WISH_ID_SIZE])
@@ -335,7 +334,7 @@ int wish_hold(struct state *state, const char *identity, const char *target, str
         char id[WISH_ID_SIZE];
 
         wish_id(identity, target, id);
-        return state_lock(state, hash_bytes(HASH_SEED, id, strlen(id)), error);
+        return state_lock(state, hash_text(id), error);
 }
 
 void wish_tidy(struct state *state, const char *key)

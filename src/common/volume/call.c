@@ -252,7 +252,7 @@ static int find_name(struct volume_call *call, char *ret_name, struct error *err
         r = volume_record_each_on(&call->state, dir, match_dir, &search, error);
         if (r == 0 && call->driver[0] == '\0')
                 (void)snprintf(ret_name, VOLUME_NAME_MAX, VOLUME_INNER_NONE "%016llx",
-                               (unsigned long long)hash_bytes(HASH_SEED, dir, strlen(dir)));
+                               (unsigned long long)hash_text(dir));
         return r < 0 ? r : 0;
 }
 
