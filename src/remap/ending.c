@@ -44,7 +44,6 @@ void ending_begin(void)
 {
         struct statfs fs;
 
-        shared->force_pidfd = shared->closer_pidfd = -1;
         shared->nfs =
                 fstatfs(FD_ROOT, &fs) == 0 && (unsigned long)fs.f_type == NFS_SUPER_MAGIC && lock_filesystem(F_RDLCK);
 }

@@ -197,7 +197,7 @@ static _Noreturn void keep(void)
 {
         siginfo_t info;
 
-        be_called("remap-keeper");
+        be_called("remap-keeper"); /* it may have been split from a daemon */
         heir_forget();
         for (;;) {
                 int64_t since_ms = clock_now_ms();
@@ -266,6 +266,38 @@ static int begin_descriptors(bool heir)
         return 0;
 }
 
+/* What has to be asked of the source, which may not answer. An error is taken for a server that does not. */
+static _Noreturn void ask(void)
+{
+        const int authority = authority_of(FD_ROOT);
+
+        ending_begin();
+        _exit(authority < 0 ? AUTHORITY_OTHERS : authority);
+}
+
+/* The keeper itself never waits for the source. Returns its enum authority. */
+static int ask_source(void)
+{
+        struct pollfd ends[] = { { .fd = -1, .events = POLLIN }, { .fd = FD_REPORT } };
+        siginfo_t end = {};
+        int pid;
+
+        shared->force_pidfd = shared->closer_pidfd = -1;
+        pid = split(&ends[0].fd);
+        if (pid == 0)
+                ask();
+        if (pid < 0)
+                return -errno;
+        while (poll(ends, 2, -1) < 0 || ends[0].revents == 0)
+                if ((ends[1].revents & POLLERR) != 0) { /* who started this has ended, or gave it up */
+                        (void)syscall(SYS_pidfd_send_signal, ends[0].fd, SIGKILL, NULL, 0);
+                        _exit(EXIT_FAILURE);
+                }
+        (void)waitid(P_PIDFD, (id_t)ends[0].fd, &end, WEXITED);
+        (void)close(ends[0].fd); /* of a process that has ended */
+        return end.si_code == CLD_EXITED ? end.si_status : -ECHILD;
+}
+
 static int begin(bool mappable)
 {
         static struct remap_settings settings;
@@ -278,11 +310,12 @@ static int begin(bool mappable)
                 return -errno;
         heir_fill_header();
         shared->daemon_pidfd = shared->keeper_pidfd = shared->heir_fd = -1;
-        authority = authority_of(FD_ROOT); /* an error is taken for a server that does not answer */
-        shared->network = authority == AUTHORITY_OTHERS || authority < 0;
+        authority = ask_source();
+        if (authority < 0)
+                return authority;
+        shared->network = authority == AUTHORITY_OTHERS;
         shared->mappable = mappable;
         shared->checked = mappable && authority == AUTHORITY_KERNEL;
-        ending_begin();
         /* not the maps of FD_CONTAINER: it may have nested a user namespace in the container's */
         size = read(FD_SETTINGS, &settings, sizeof settings);
         if (size == (ssize_t)sizeof settings.maps) {
@@ -329,6 +362,7 @@ int main(int argc, char **argv)
                 (void)fputs(help, stderr);
                 return 2;
         }
+        be_called("remap-keeper");
         (void)signal(SIGXFSZ, SIG_IGN); /* a limit of the helper's caller: EFBIG, and not the daemon's end */
         r = begin_descriptors(/* heir= */ mode == 2);
         if (r == 0)

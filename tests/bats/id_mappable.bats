@@ -383,6 +383,80 @@ mounts_of() {
 
 # ---- volume-reconcile
 
+@test "a volume called pods does not decide by a file of its own whether its pod has a user namespace" {
+        touch "$FILES/userns"
+        SPECS[pods]=$(spec pods type=bind "source=$BEHIND")
+        local dir=$KUBELET/pods/$POD/volumes/kubernetes.io~csi/pods/mount
+        make_dir "$dir"
+        call mount "$dir" "$(publish_spec pods "$POD")"
+        assert_success
+        call mount "$dir" "$(publish_spec pods "$POD")"
+        assert_success
+        is "$(type_at "$dir")" fuse
+        known
+        call mount "$dir" "$(publish_spec pods "$POD")"
+        assert_success
+        is "$(type_at "$dir")" fuse.flexgraft
+        call unmount "$dir"
+        assert_success
+}
+
+@test "a daemon whose source does not answer when it starts ends with the program that starts it" {
+        local behind STATUS=0
+        behind=$(pgrep -f "^bindfs $FILES $BEHIND")
+        mkdir "$BATS_TEST_TMPDIR/target"
+        # both right before the daemon's first question to the filesystem; all that is left has ended long before a minute
+        "$FLEXGRAFT_TOOLS/at-syscall" --others --at fstatfs:1 --report "$BATS_TEST_TMPDIR/report" --timeout 60 \
+                --run "kill -STOP $behind; kill -KILL \$AT_MAIN_PID" -- \
+                "$FLEXGRAFT_BIN/remap-mount" "{\"source\": \"$BEHIND\", \"target\": \"$BATS_TEST_TMPDIR/target\"}" || STATUS=$?
+        kill -CONT "$behind"
+        cat "$BATS_TEST_TMPDIR/report"
+        is "$STATUS" 137
+        is "$(cut -d' ' -f2,3 "$BATS_TEST_TMPDIR/report")" '1 fstatfs'
+        no_keepers
+}
+
+# bats test_tags=deep
+@test "a filesystem that stops answering when its daemon starts keeps no mount of another pod from being exchanged" {
+        needs volume-reconcile
+        local pid other=$BATS_TEST_TMPDIR/other
+        mkdir "$other"
+        bindfs "$FILES" "$other" 3>&-
+        pid=$(pgrep -f "^bindfs $FILES $other")
+        write_policy "\"kinds\": [\"bind\"], \"sources\": [\"$BEHIND\", \"$other\"]"
+        SPECS[one]=$(spec one type=bind "source=$BEHIND")
+        SPECS[two]=$(spec two type=bind "source=$other")
+        kubelet_publish one
+        kubelet_publish two pod-2
+        known
+        POD=pod-2 known
+        # of the two filesystems the one whose daemon starts first; the daemons are traced, and so end with the tracer
+        cat >"$BATS_TEST_TMPDIR/stop" <<END
+if [ "\$(stat --dereference --format %d /proc/\$AT_PID/fd/4)" = "\$(stat --format %d $other)" ]; then
+        kill -STOP $pid
+        echo two
+else
+        kill -STOP $(pgrep -f "^bindfs $FILES $BEHIND")
+        echo one
+fi
+END
+        "$FLEXGRAFT_TOOLS/at-syscall" --others --at fstatfs:1 --timeout 45 --run "sh '$BATS_TEST_TMPDIR/stop'" \
+                --run-output "$BATS_TEST_TMPDIR/stopped" -- "$FLEXGRAFT_BIN/volume-reconcile" >"$BATS_TEST_TMPDIR/reply" || :
+        kill -CONT "$pid" "$(pgrep -f "^bindfs $FILES $BEHIND")"
+        cat "$BATS_TEST_TMPDIR/stopped" "$BATS_TEST_TMPDIR/reply"
+        local silent served
+        case $(<"$BATS_TEST_TMPDIR/stopped") in
+        one) silent=$(pod_dir one) served=$(pod_dir two pod-2) ;;
+        two) silent=$(pod_dir two pod-2) served=$(pod_dir one) ;;
+        esac
+        is "$(jq -r '.actions | map(.subject) | join(" ")' "$BATS_TEST_TMPDIR/reply")" "$served"
+        [[ $(jq -r '.problems | join(" ")' "$BATS_TEST_TMPDIR/reply") == "$silent: "*"did not serve the mount within 20 seconds"* ]]
+        is "$(type_at "$silent")" fuse
+        kubelet_unpublish one
+        kubelet_unpublish two pod-2
+        wait_until 10 no_keepers
+}
+
 # across_exchange CALL ARG...: volume-list, while the mount of the pod's volume is exchanged: right before a system call with
 # the directory, NAME:K as at-syscall has it.
 across_exchange() {
@@ -484,6 +558,18 @@ RECONCILED='{"status":"Success","actions":[],"problems":[]}'$'\n'
         ended
 }
 
+@test "a dry run of volume-reconcile does not take a mount for a dead one whose exchange was killed before it" {
+        needs volume-reconcile
+        published
+        jq -c '.published[0] |= (.replaces = .mountId | .mountId += 1000000 | .remapKey = 1)' "$STATE_DIR/volumes/data.json" >"$BATS_TEST_TMPDIR/record"
+        cat "$BATS_TEST_TMPDIR/record" >"$STATE_DIR/volumes/data.json"
+        helper volume-reconcile '{"dryRun": true}'
+        is "$(json_field .problems)" '[]'
+        helper volume-reconcile
+        is_plain
+        ended
+}
+
 @test "where remap-daemon is not installed volume-reconcile reports a mount that waits, and leaves it" {
         needs volume-reconcile
         local dir=$BATS_TEST_TMPDIR/sbin
@@ -499,8 +585,12 @@ RECONCILED='{"status":"Success","actions":[],"problems":[]}'$'\n'
         ended
 }
 
-# bats test_tags=deep
-@test "a filesystem that does not answer keeps no mount of another one from being exchanged" {
+# pod_of NAME: the volume "silent" is another pod's.
+pod_of() {
+        [[ $1 == silent ]] && echo pod-2 || echo "$POD"
+}
+
+@test "a filesystem that does not answer keeps no mount of another pod from being exchanged" {
         needs volume-reconcile
         local name pid silent=$BATS_TEST_TMPDIR/silent
         mkdir "$silent"
@@ -509,21 +599,22 @@ RECONCILED='{"status":"Success","actions":[],"problems":[]}'$'\n'
         write_policy "\"kinds\": [\"bind\"], \"sources\": [\"$BEHIND\", \"$silent\"]"
         for name in one two three silent; do
                 SPECS["$name"]=$(spec "$name" type=bind "source=$([[ $name == silent ]] && echo "$silent" || echo "$BEHIND")")
-                kubelet_publish "$name"
+                kubelet_publish "$name" "$(pod_of "$name")"
         done
         known
+        POD=pod-2 known
         kill -STOP "$pid"
         helper volume-reconcile
         kill -CONT "$pid"
-        [[ $(json_field '.problems | map(tostring) | join(" ")') == *"$(pod_dir silent)"* ]] || { show_last; return 1; }
+        [[ $(json_field '.problems | map(tostring) | join(" ")') == *"$(pod_dir silent pod-2): what is mounted there does not answer"* ]] || { show_last; return 1; }
         for name in one two three; do
                 is "$(type_at "$(pod_dir "$name")")" fuse.flexgraft "$name"
         done
-        is "$(type_at "$(pod_dir silent)")" fuse
+        is "$(type_at "$(pod_dir silent pod-2)")" fuse
         helper volume-reconcile
         for name in one two three silent; do
-                is "$(type_at "$(pod_dir "$name")")" fuse.flexgraft "$name"
-                kubelet_unpublish "$name"
+                is "$(type_at "$(pod_dir "$name" "$(pod_of "$name")")")" fuse.flexgraft "$name"
+                kubelet_unpublish "$name" "$(pod_of "$name")"
         done
         is "$(volume_records)" ''
         wait_until 10 no_keepers

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,9 +32,18 @@
 #define PASSED (FD_REPORT - FD_FUSE) /* the daemon's descriptors, in the order of daemon/keeper.h */
 
 struct answer {
-        int errnum; /* 0: it runs */
+        uint64_t order; /* whose it is: order_number() */
+        int errnum;     /* 0: it runs */
         int pid;
 };
+
+/* A caller may be killed between its order and the answer: the next one knows its own. Of the last descriptor, a socket. */
+static uint64_t order_number(const int fds[PASSED])
+{
+        struct stat st;
+
+        return fstat(fds[PASSED - 1], &st) == 0 ? st.st_ino : 0;
+}
 
 /* ---- in the helper process */
 
@@ -121,11 +131,25 @@ static void start_daemon(const int fds[PASSED], struct answer *ret_answer, int *
         *ret_report_fd = report[0];
 }
 
-/* Closes the pipe's end. */
+/* An heir takes as long as what was asked before it takes over. */
+static bool is_late(int report_fd)
+{
+        struct pollfd report = { .fd = report_fd, .events = POLLIN };
+        int r;
+
+        do
+                r = poll(&report, 1, daemon_mode == take_over ? -1 : REMAP_START_SECONDS * 1000);
+        while (r < 0 && errno == EINTR);
+        return r == 0;
+}
+
+/* Closes the pipe's end: a daemon that has not reported ends itself then. */
 static void wait_for_report(int report_fd, struct answer *ret_answer)
 {
         char word = 0;
 
+        if (ret_answer->pid > 0 && is_late(report_fd))
+                *ret_answer = (struct answer){ .order = ret_answer->order, .errnum = ETIMEDOUT };
         while (ret_answer->pid > 0 && read(report_fd, &word, 1) < 0 && errno == EINTR)
                 ;
         if (ret_answer->pid > 0 && word != 'S') /* the daemon reported an error, or exited */
@@ -143,7 +167,7 @@ static void run_orders(int socket_fd)
         int fds[PASSED];
 
         while (fd_pass_receive_all(socket_fd, fds, PASSED) == 0) {
-                struct answer answer = {};
+                struct answer answer = { .order = order_number(fds) };
                 int report_fd;
 
                 start_daemon(fds, &answer, &report_fd);
@@ -207,19 +231,23 @@ static int send_order(const int fds[PASSED], struct error *error)
         return r < 0 ? fail(error, -r, OPERATION_START_REMAP_DAEMON, PROGRAM) : 0;
 }
 
-static int hear_answer(struct answer *ret_answer, struct error *error)
+static int hear_answer(uint64_t order, struct answer *ret_answer, struct error *error)
 {
         ssize_t n;
 
         do
                 n = recvfrom(helper.fd, ret_answer, sizeof *ret_answer, 0, NULL, NULL);
-        while (n < 0 && errno == EINTR);
+        while ((n < 0 && errno == EINTR) || (n == (ssize_t)sizeof *ret_answer && ret_answer->order != order));
         if (n != (ssize_t)sizeof *ret_answer)
                 return fail_because(error, ECANCELED, OPERATION_START_REMAP_DAEMON, PROGRAM,
                                     "the helper process that starts it has exited");
         if (ret_answer->errnum == ENOENT && ret_answer->pid <= 0)
                 return fail_because(error, ENOENT, OPERATION_START_REMAP_DAEMON, PROGRAM,
                                     PROGRAM " is neither in this program's directory nor in ../libexec/flexgraft");
+        if (ret_answer->errnum == ETIMEDOUT && ret_answer->pid <= 0)
+                return fail_because(error, ETIMEDOUT, OPERATION_START_REMAP_DAEMON, PROGRAM,
+                                    "it did not serve the mount within %d seconds: what it is of does not answer",
+                                    REMAP_START_SECONDS);
         if (ret_answer->errnum != 0)
                 return fail_because(error, ret_answer->errnum, OPERATION_START_REMAP_DAEMON, PROGRAM,
                                     "it exited at once: %s", error_text(ret_answer->errnum));
@@ -231,11 +259,13 @@ static int order(const int fds[PASSED], int *ret_pid, struct error *error)
         struct answer answer = {};
         int r = send_order(fds, error);
 
-        if (r < 0 || (r = hear_answer(&answer, error)) < 0)
+        if (r < 0 || (r = hear_answer(order_number(fds), &answer, error)) < 0)
                 return r;
         *ret_pid = answer.pid;
         return 0;
 }
+
+static uint64_t heir_number; /* of the order that remap_hear_heir() hears of */
 
 int remap_start_heir(int socket_fd, int *ret_pid, struct error *error)
 {
@@ -245,7 +275,8 @@ int remap_start_heir(int socket_fd, int *ret_pid, struct error *error)
 
         _Static_assert(PASSED == 5 && FD_HEIR == FD_FUSE + PASSED - 1,
                        "the heir has others in place of the first four");
-        if (r < 0 || (r = hear_answer(&answer, error)) < 0)
+        heir_number = order_number(fds);
+        if (r < 0 || (r = hear_answer(heir_number, &answer, error)) < 0)
                 return r;
         *ret_pid = answer.pid;
         return 0;
@@ -255,7 +286,7 @@ int remap_hear_heir(struct error *error)
 {
         struct answer answer = {};
 
-        return hear_answer(&answer, error);
+        return hear_answer(heir_number, &answer, error);
 }
 
 /* In the container's user namespace, before the ids change: the kernel takes the filesystem's owner from the opener. */

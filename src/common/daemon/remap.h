@@ -54,6 +54,8 @@ struct remap_source {
         const struct state *state; /* the directory of the daemon's lock */
 };
 
+#define REMAP_START_SECONDS 20 /* a daemon that does not serve then, since its source does not answer, is ended */
+
 /* What a daemon's mount has of the source's besides what was asked for; "ro" holds behind the daemon. */
 #define REMAP_KEPT_ATTRIBUTES ((uint64_t)(MOUNT_ATTR_NOEXEC | MOUNT_ATTR_NOSYMFOLLOW))
 
@@ -65,7 +67,7 @@ struct remap_source {
  * Returns: the detached FUSE mount's descriptor, owned by the caller. The daemon exits when that and every mount made
  *          of it are gone.
  * Errors:  ENOSYS the helper process was not started; ENOENT remap-daemon is not installed; ENODEV no FUSE in this
- *          kernel.
+ *          kernel; ETIMEDOUT after REMAP_START_SECONDS. A daemon ends, too, when the program ends before it serves.
  * Source:  /dev/fuse has to be opened, and the filesystem made, in the same user namespace (fuse_fill_super()).
  */
 int remap_mount(const struct remap_source *source, const struct container *container, uint64_t *ret_key, int *ret_pid,

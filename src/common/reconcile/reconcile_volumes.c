@@ -202,7 +202,8 @@ static void report_unserved(struct reconcile_round *round, const struct volume_c
         struct error error = {};
 
         for (size_t i = 0; i < record->published_count; i++)
-                if (volume_mappable_check(call, &record->published[i], &error) < 0)
+                if (record->published[i].replaces == 0 && /* else the pod may have the earlier mount still */
+                    volume_mappable_check(call, &record->published[i], &error) < 0)
                         reconcile_problem(round->reconcile, record->name, &error);
 }
 

@@ -103,14 +103,13 @@ int volume_mappable_serve(struct volume_call *call, const struct mount_attribute
 int volume_mappable_again(struct volume_call *call, struct mount_dir *place, struct error *error)
 {
         bool recursive;
-        bool ignored;
         int r;
 
         if (!call->kind->any_filesystem || place->remap_key != 0 || !is_wanted(call))
                 return 0;
         if ((r = asks_recursive(call, &recursive, error)) < 0 || recursive)
                 return r;
-        r = volume_mappable_exchange(call, place, /* try_only= */ false, &ignored, error);
+        r = volume_mappable_exchange(call, place, /* try_only= */ false, error);
         if (r >= 0 || call->request->id_mappable == ID_MAPPABLE_ALWAYS)
                 return r < 0 ? r : 0;
         tell(call, error);

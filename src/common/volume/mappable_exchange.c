@@ -89,14 +89,16 @@ int volume_mappable_settle(struct volume_call *call, struct mount_dir *place, st
 
 /* ---- the exchange */
 
-/* A mount of what clone_fd is of, with these attributes. */
-static int serve(const struct volume_call *call, int clone_fd, uint64_t attributes, const char *dir, uint64_t *ret_key,
-                 struct error *error)
+/* A mount of what clone_fd is of, with its attributes, which are those of the pod. */
+static int serve(const struct volume_call *call, int clone_fd, const char *dir, uint64_t *ret_key, struct error *error)
 {
         const struct mount_attributes own = { .propagation = (uint64_t)call->request->mount_options.propagation };
         cleanup_close int fd = -EBADF;
-        int r;
+        uint64_t attributes;
+        int r = mount_options_of(clone_fd, &attributes);
 
+        if (r < 0)
+                return fail(error, -r, "statfs", dir);
         fd = id_mappable_serve((struct remap_source){ .mount_fd = clone_fd, .name = dir }, attributes,
                                call->config.state_dir, ret_key, error);
         if (fd < 0)
@@ -125,14 +127,12 @@ static int put_beneath(struct volume_call *call, struct mount_dir *place, int mo
         return r;
 }
 
-int volume_mappable_exchange(struct volume_call *call, struct mount_dir *place, bool try_only, bool *ret_ordered,
-                             struct error *error)
+int volume_mappable_exchange(struct volume_call *call, struct mount_dir *place, bool try_only, struct error *error)
 {
         cleanup_close int top_fd = -EBADF;
         cleanup_close int clone_fd = -EBADF;
         cleanup_close int mount_fd = -EBADF;
         struct mount_seen seen;
-        uint64_t attributes;
         uint64_t key;
         int r;
 
@@ -152,11 +152,7 @@ int volume_mappable_exchange(struct volume_call *call, struct mount_dir *place, 
                                     "this kernel cannot id-map a FUSE filesystem; use Linux 6.12 or later");
         if ((r = check_below(top_fd, place->dir, error)) < 0 || try_only)
                 return r < 0 ? r : 1;
-        if ((r = mount_options_of(clone_fd, &attributes)) < 0) /* here a server that does not answer is waited for */
-                return fail(error, -r, "statfs", place->dir);
-        *ret_ordered = true;
-        mount_fd = serve(call, clone_fd, attributes, place->dir, &key, error); /* the pod's attributes stay */
-        *ret_ordered = false;
+        mount_fd = serve(call, clone_fd, place->dir, &key, error);
         if (mount_fd < 0)
                 return mount_fd;
         if ((r = put_beneath(call, place, mount_fd, top_fd, key, error)) < 0)

@@ -28,13 +28,11 @@ int volume_mappable_settle(struct volume_call *call, struct mount_dir *place, st
  * mount keeps it, and so does a container that has it already.
  *
  * Takes:   call, with the volume's lock and its record, which is written; try_only: only find out whether it would.
- * Gives:   ret_ordered, while it runs: the helper process has an order that is not answered yet.
  * Needs:   CAP_SYS_ADMIN, and id_mappable_begin(). The filesystem is asked: a dead server keeps it waiting.
  * Returns: 1 it is exchanged, or would be; 0 the mount can be id-mapped.
  * Errors:  ENOSYS no FUSE mount can on this kernel; EBUSY something is mounted over it, or below; those of
  *          id_mappable_serve() and of on_node_place_beneath(): then all is as it was.
  */
-int volume_mappable_exchange(struct volume_call *call, struct mount_dir *place, bool try_only, bool *ret_ordered,
-                             struct error *error);
+int volume_mappable_exchange(struct volume_call *call, struct mount_dir *place, bool try_only, struct error *error);
 
 #endif

@@ -7,23 +7,32 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define PODS "/pods/"
+#include "base/text.h"
 
-/* The directory of kubelet, or a volume, may be called "pods", too. */
-bool pod_users_are_mapped(const char *dir)
+#define PODS "/pods/"
+#define VOLUMES "/volumes/"
+
+/* The directory of kubelet, or a volume, may be called "pods", too: below that one are the files of a server, say. */
+size_t pod_users_length(const char *dir)
 {
         for (const char *pod = dir; (pod = strstr(pod, PODS)) != NULL;) {
-                char path[PATH_MAX];
-                struct stat st;
-                size_t length;
+                const char *end = strchr(pod + strlen(PODS), '/');
 
+                if (end != NULL && text_starts(end, VOLUMES))
+                        return (size_t)(end - dir);
                 pod += strlen(PODS) - 1; /* the last slash may begin the next */
-                length = (size_t)(pod + 1 - dir) + strcspn(pod + 1, "/");
-                if (snprintf(path, sizeof path, "%.*s/userns", (int)length, dir) < (int)sizeof path &&
-                    fstatat(AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
-                        return true;
         }
-        return false;
+        return 0;
+}
+
+bool pod_users_are_mapped(const char *dir)
+{
+        const size_t length = pod_users_length(dir);
+        char path[PATH_MAX];
+        struct stat st;
+
+        return length > 0 && snprintf(path, sizeof path, "%.*s/userns", (int)length, dir) < (int)sizeof path &&
+               fstatat(AT_FDCWD, path, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode);
 }
 
 /* A backslash may write a letter in another way; what is read from standard input cannot be read twice. */
