@@ -90,15 +90,21 @@ CPPFLAGS_ALL += -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
 CFLAGS_ALL += $(if $(filter -static-pie,$(STATIC)),-fPIE)
 # A frame has no room for the buffers of functions that it seldom calls: so a worker touches fewer pages of its stack.
 CFLAGS_ALL += $(if $(CLANG),,-fno-inline-functions-called-once)
-# Sorted, small variables lie together, and a call touches fewer pages.
-LDFLAGS_ALL += $(STATIC) -Wl,--sort-section=alignment
+# Sorted, small variables lie together, and a call touches fewer pages. So do the functions that calls run (scripts/link-order).
+ORDER := src/link/order.ld
+LDFLAGS_ALL += $(STATIC) -Wl,--sort-section=alignment -Wl,-T,$(ORDER)
 endif
+
+# Of programs that need shared libraries.
+DYNAMIC_LDFLAGS = $(filter-out -static -static-pie -Wl$(comma)-T$(comma)%,$(LDFLAGS_ALL))
 
 # A library of which a program uses nothing leaves no trace in it.
 LIBS := -lblkid -luuid -lcares -ljansson -lcap
 
 all: $(PROGRAMS) $(BUILD)/record-schemas
 	@:
+
+$(PROGRAMS): $(ORDER)
 
 # Prints the schemas of records, for the build and the tests.
 $(BUILD)/record-schemas: src/schemas/record-schemas.c $(BUILD)/libcommon.a
@@ -199,7 +205,7 @@ $(BUILD)/mount-types/%.o: src/mount-types/%.c $(patsubst %,$(BUILD)/privileges/%
 
 $(MOUNT_TYPES:%=$(BIN)/%): $(MOUNT_TYPE_PARTS) $(BUILD)/libcommon.a
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS_ALL) $(filter-out -static -static-pie,$(LDFLAGS_ALL)) $(if $(SANITIZE),,-Wl,--exclude-libs,ALL) -o $@ $(BUILD)/mount-types/$(subst .,-,$(@F)).o \
+	$(Q)$(CC) $(CFLAGS_ALL) $(DYNAMIC_LDFLAGS) $(if $(SANITIZE),,-Wl,--exclude-libs,ALL) -o $@ $(BUILD)/mount-types/$(subst .,-,$(@F)).o \
 		$(MOUNT_TYPE_PARTS) $(BUILD)/libcommon.a -Wl,-Bstatic $(LIBS) -Wl,-Bdynamic -lmount && $(COPY)
 
 $(BIN)/mount.flexgraft: $(BUILD)/mount-types/mount-flexgraft.o
@@ -211,7 +217,7 @@ PMEM := $(wildcard src/pmem-namespaces/*.c)
 
 $(BIN)/verbs/pmem-namespaces: $(PMEM) $(wildcard src/pmem-namespaces/*.h) Makefile
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -fPIE $(filter-out -static -static-pie,$(LDFLAGS_ALL)) -pie -o $@ $(PMEM) -lndctl -Wl,-Bstatic -ljansson -luuid -Wl,-Bdynamic
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -fPIE $(DYNAMIC_LDFLAGS) -pie -o $@ $(PMEM) -lndctl -Wl,-Bstatic -ljansson -luuid -Wl,-Bdynamic
 
 # The driver is one program for all its verbs, and verbs/VERB are names of it. It begins without a C library where it can
 # (src/flexdriver/bare.h): in an object of which the entry alone is seen.
