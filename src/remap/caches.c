@@ -231,9 +231,12 @@ bool caches_has_mode_of_locking(struct node *node, int fd)
 
 void caches_tell_owner(struct node *node, const struct stat *st)
 {
+        bool untold;
+
         __atomic_store_n(&node->told_no_locking, !has_mode_of_locking(st), __ATOMIC_RELAXED);
         (void)pthread_mutex_lock(&telling);
-        if (node->told_uid != OWNER_UNTOLD && (node->told_uid != st->st_uid || node->told_gid != st->st_gid)) {
+        untold = node->told_uid == OWNER_UNTOLD;
+        if (!untold && (node->told_uid != st->st_uid || node->told_gid != st->st_gid)) {
                 node->owner_varied = true;
                 end_attempt(node);
         }
@@ -241,6 +244,8 @@ void caches_tell_owner(struct node *node, const struct stat *st)
         node->told_gid = st->st_gid;
         if (has_set_id(st)) /* what is told afterwards it may ignore (caches_tell()) */
                 node->told_no_set_id = false;
+        else if (untold) /* nothing else can be on its way to it */
+                node->told_no_set_id = true;
         (void)pthread_mutex_unlock(&telling);
 }
 
@@ -257,6 +262,16 @@ void caches_owner_was_set(struct node *node, bool answered)
         (void)pthread_mutex_lock(&telling);
         node->owner_varied = !answered;
         (void)pthread_mutex_unlock(&telling);
+}
+
+bool caches_know_no_set_id(const struct node *node)
+{
+        bool know;
+
+        (void)pthread_mutex_lock(&telling);
+        know = node->told_no_set_id;
+        (void)pthread_mutex_unlock(&telling);
+        return know;
 }
 
 bool caches_note_set_id(struct node *node, const struct stat *st)

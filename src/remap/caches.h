@@ -70,6 +70,13 @@ bool caches_note(struct node *node, const struct stat *st);
 bool caches_note_set_id(struct node *node, const struct stat *st);
 
 /*
+ * caches_know_no_set_id() - whether the kernel believes none for certain: it was told none since it was told the first
+ * attributes, or since the last ones were dropped. What shows some was looked at before a write that takes them, and the
+ * kernel ignores that.
+ */
+bool caches_know_no_set_id(const struct node *node);
+
+/*
  * caches_has_mode_of_locking() - whether a file (its descriptor, which may be O_PATH) has S_ISGID and may not be executed by its
  * group, as files of mandatory locking had (Linux 5.15 dropped that). As told last; only where nothing was told it is asked.
  */

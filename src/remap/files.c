@@ -79,6 +79,12 @@ static bool is_alone_and_passed(const struct node *node)
         return nodes_alone(node) && node->backing > 0;
 }
 
+/* Size and times it sees itself or asks for, and set-id bits that a write takes it does not believe in. */
+static bool knows_what_is_written(const struct node *node)
+{
+        return !is_alone_and_passed(node) && caches_know_no_set_id(node);
+}
+
 /*
  * Whether the kernel does not know what was written after files_flush(): to mapped pages, or by a call that was under way.
  * Only then its attributes may be dropped: who executes the file now asks for them at this moment, and the kernel ignores
@@ -89,7 +95,7 @@ static bool was_written_since(struct node *node, int fd)
         struct stat st;
         bool lost;
 
-        if (fstat(fd, &st) < 0)
+        if (knows_what_is_written(node) || fstat(fd, &st) < 0)
                 return false;
         lost = caches_note_set_id(node, &st);
         return (is_alone_and_passed(node) && caches_note(node, &st)) || lost;
@@ -325,7 +331,7 @@ static void tell_written(struct node *node, int fd)
         struct stat st;
         bool lost;
 
-        if ((fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY || fstat(fd, &st) < 0)
+        if (knows_what_is_written(node) || (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY || fstat(fd, &st) < 0)
                 return;
         lost = caches_note_set_id(node, &st);
         if (is_alone_and_passed(node) || lost)

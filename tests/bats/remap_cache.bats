@@ -107,6 +107,26 @@ os.execve(program, ["id", "-u"], {})' "/$cache/program")" 1000 "$cache"
         done
 }
 
+# bats test_tags=kernel
+@test "a program that was first seen without its set-id bits has none, either, when another user has overwritten it" {
+        only_remap
+        local dir=$BATS_TEST_TMPDIR/ext4
+        make_source ext4
+        remap_container
+        remap_mount "$dir" /data '"options": ["suid"]'
+        install -m 777 /usr/bin/id "$dir/program"
+        is "$(as_user 1000 /data/program -u)" 1000
+        chmod u+s "$dir/program"
+        is "$(as_user 1000 /data/program -u)" 0
+        is "$(as_user 1000 /usr/bin/python3 -c 'import os
+program = os.open("/data/program", os.O_RDONLY)
+fd = os.open("/data/program", os.O_WRONLY)
+os.write(fd, open("/usr/bin/id", "rb").read())
+os.close(fd)
+os.execve(program, ["id", "-u"], {})')" 1000
+        is "$(stat -c %a "$dir/program")" 777
+}
+
 # has_no_set_id PROGRAM
 has_no_set_id() {
         [[ $(as_user 1000 "$1" -u) == 1000 ]]

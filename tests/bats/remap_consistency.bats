@@ -91,6 +91,19 @@ looks_twenty_times() {
         ((ANSWERS <= 90)) || { echo "$ANSWERS answers and notices"; return 1; }
 }
 
+# bats test_tags=kernel
+@test "a new file is not looked at when it was written and is closed, and nothing that the kernel knows of it is dropped" {
+        only_remap
+        talk /bin/sh -c 'echo ready; while read -r line; do eval "$line"; echo ok; done'
+        does "exec 3>/data/new"
+        trace_daemon -e trace=fcntl,newfstatat,writev,fgetxattr,read,write
+        does "echo text >&3"
+        does "exec 3>&-"
+        wait_until 10 has_answered_a_release "$TRACE"
+        trace_ends
+        [[ ! $(<"$TRACE") =~ (fcntl|newfstatat|writev)\( ]] || { cat "$TRACE"; return 1; }
+}
+
 # bats test_tags=kernel,kernel_too
 @test "while a process of the container has a file open for writing, each open of it asks for its size anew" {
         only_remap
