@@ -48,8 +48,7 @@ bool volume_record_dir_now(const char *state_dir, const char *name, const char *
 
         if (volume_record_peek(state_dir, name, driver, &record, &ignored) == 0)
                 now = volume_record_mount_dir(&record, dir);
-        if (now == NULL ||
-            (mount_identity_same(&now->identity, &place->identity) && now->replaces == place->replaces))
+        if (now == NULL || (mount_identity_same(&now->identity, &place->identity) && now->replaces == place->replaces))
                 return false;
         place->identity = now->identity;
         place->replaces = now->replaces;

@@ -175,7 +175,8 @@ static int look_mounted(void *argument, struct error *error)
                                            : seen.root && has_device(&record, patient->path);
         if (recorded != NULL && !mounted &&
             volume_record_dir_now(patients->config.state_dir, record.name, record.driver, recorded->dir, recorded))
-                return look_mounted(argument, error); /* another mount took its place meanwhile, which none does twice */
+                return look_mounted(argument,
+                                    error); /* another mount took its place meanwhile, which none does twice */
         if (!mounted)
                 return fail_because(error, absent, "find mount", patient->path,
                                     "volume \"%.200s\" is not mounted on %.1000s", patient->name, patient->path);
