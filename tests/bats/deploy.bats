@@ -88,17 +88,25 @@ daemonset() {
         # what runs for ever is volume-reconcile, on the node, which hostPID and privileged are for
         assert_field '.containers | length' 1
         assert_field '[.hostPID, .containers[0].securityContext.privileged] | all' true
-        assert_field '.containers[0].volumeMounts' null
+        assert_field '.containers[0].volumeMounts == .initContainers[0].volumeMounts' true
         is "$(documents "$DEPLOY/daemonset.yaml" 'select(.kind == "ServiceAccount") | .automountServiceAccountToken')" false
 }
 
-@test "the DaemonSet runs volume-reconcile in the node's namespaces, with the program of its image" {
+@test "the DaemonSet runs volume-reconcile in the node's namespaces, and before it remap-upgrade, with the programs that it has installed" {
         needs volume-reconcile
-        local image=$BATS_TEST_TMPDIR/image command
-        enters_as_the_driver "$DEPLOY/daemonset.yaml"
-        mkdir -p "$image"/{usr,dev,proc} "$image.local/sbin"
+        local image=$BATS_TEST_TMPDIR/image verbs=/srv/plugins/flexgraft~loop/verbs command
+        enters_as_the_driver "$FLEXGRAFT_REPO/scripts/install-flexvolume"
+        mkdir -p "$image"/{usr,dev,proc,host} "$image.local/sbin"
         ln -s usr/bin usr/sbin usr/lib usr/lib64 "$image/"
-        cp "$FLEXGRAFT_BIN/volume-reconcile" "$image.local/sbin/"
+        cp "$FLEXGRAFT_REPO/scripts/install-flexvolume" "$image.local/sbin/"
+        install -D --mode 0644 --target-directory "$image.local/share/flexgraft" "$FLEXGRAFT_REPO/scripts/install-common.bash"
+        mount -t tmpfs -o mode=0755 tmpfs /srv # where nobody but root can write, as kubelet's plugin directory must be
+        mkdir -p "$verbs"
+        touch "${verbs%/*}/.flexgraft"
+        cp "$FLEXGRAFT_BIN/volume-reconcile" "$verbs/"
+        printf '#!/bin/sh\necho \'["upgraded"]\'\n' >"$verbs/remap-upgrade"
+        chmod +x "$verbs/remap-upgrade"
+        (exec -a /usr/bin/kubelet sh -c "read -r line" kubelet --volume-plugin-dir /srv/plugins) < <(exec sleep 1000000) &
         # on the node, and not in the container
         mkdir -p "$STATE_DIR/volumes"
         chmod 0700 "$STATE_DIR" "$STATE_DIR/volumes"
@@ -106,16 +114,18 @@ daemonset() {
         echo torn >"$STATE_DIR/volumes/data.json"
         mapfile -t command < <(daemonset '.containers[0].command[]' | jq -r .)
         background env IMAGE="$image" timeout 60 unshare --mount sh -c '
-                umount "$0"
+                mount --rbind / "$IMAGE/host"
+                umount "$0" "$IMAGE/host$0"
                 for dir in usr dev proc; do mount --bind "/$dir" "$IMAGE/$dir"; done
                 mount --bind "$IMAGE.local" "$IMAGE/usr/local"
                 exec chroot "$IMAGE" "$@"' "$STATE_DIR/volumes" "${command[@]}" >"$BATS_TEST_TMPDIR/said"
-        wait_until 10 test -s "$BATS_TEST_TMPDIR/said"
-        is "$(head -n 1 "$BATS_TEST_TMPDIR/said" | jq -c '[.status, .actions[].subject]')" '["Success","data.json"]'
+        wait_until 10 grep -q data.json "$BATS_TEST_TMPDIR/said"
+        is "$(head -n 1 "$BATS_TEST_TMPDIR/said")" "what serves mounts: upgraded"
+        is "$(sed -n 2p "$BATS_TEST_TMPDIR/said" | jq -c '[.status, .actions[].subject]')" '["Success","data.json"]'
         [[ -e $STATE_DIR/volumes/data.json.bad ]]
-        kill "$BACKGROUND_PID"
+        kill "$BACKGROUND_PID" %1
         wait "$BACKGROUND_PID" || :
-        umount "$STATE_DIR/volumes"
+        umount "$STATE_DIR/volumes" /srv
 }
 
 # in_image COMMAND...: in what the DaemonSet's image amounts to: Debian's files, flexgraft in /usr/local, the node on /host; all read-only

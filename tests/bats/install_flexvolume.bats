@@ -107,6 +107,47 @@ names() {
         is "$(grep -c 'up to date' <<<"$output")" "$(lines_of "$ALL")"
 }
 
+# with_programs DIR TEXT: a version that has volume-reconcile and remap-upgrade, too; both print the text.
+with_programs() {
+        printf '#!/bin/sh\necho "%s" "$*"\n' "$2" | tee "$1/volume-reconcile" >"$1/remap-upgrade"
+        chmod 0755 "$1"/{volume-reconcile,remap-upgrade}
+}
+
+@test "volume-reconcile and remap-upgrade go where the verbs are, from the directories of make and of make install, and again changes nothing" {
+        with_programs "$FIRST" '\"upgraded\"'
+        installed --from "$FIRST" --name a~b
+        cmp "$PLUGINS/a~b/verbs/volume-reconcile" "$FIRST/volume-reconcile"
+        is "$(tail -n 1 <<<"$output")" "what serves mounts: upgraded"
+        installed --from "$FIRST" --name a~b
+        [[ $output == *"a~b: up to date"* ]]
+        with_programs "$SECOND" 'one serves on'
+        mkdir -p "$BATS_TEST_TMPDIR"/prefix/{sbin,libexec}
+        mv "$SECOND"/{volume-reconcile,remap-upgrade} "$BATS_TEST_TMPDIR/prefix/sbin/"
+        mv "$SECOND" "$BATS_TEST_TMPDIR/prefix/libexec/flexgraft"
+        installed --from "$BATS_TEST_TMPDIR/prefix/libexec/flexgraft" --name a~b
+        cmp "$PLUGINS/a~b/verbs/volume-reconcile" "$BATS_TEST_TMPDIR/prefix/sbin/volume-reconcile"
+        [[ $output == *"a~b: upgraded"* ]]
+}
+
+@test "what serves mounts is upgraded by the programs that were installed, where these run on the node, and not on a dry run" {
+        with_programs "$FIRST" 'one serves on'
+        printf '#!/bin/sh\necho "$0 $*" >"%s"\nexit 1\n' "$BATS_TEST_TMPDIR/called" >"$FIRST/remap-upgrade"
+        installed --from "$FIRST" --name a~b --dry-run
+        [[ ! -e $BATS_TEST_TMPDIR/called ]]
+        installed --from "$FIRST" --name a~b
+        is "$(<"$BATS_TEST_TMPDIR/called")" "$PLUGINS/a~b/verbs/remap-upgrade {}"
+        rm "$BATS_TEST_TMPDIR/called"
+        run_install --root "$NODE" --plugin-dir /exec --from "$FIRST" --name a~b
+        is "$status" 0
+        [[ ! -e $BATS_TEST_TMPDIR/called ]]
+}
+
+@test "--run is refused where no driver with volume-reconcile is installed" {
+        installed --from "$FIRST" --name a~b
+        run_install --plugin-dir "$PLUGINS" --run
+        refused 1 "no driver in $PLUGINS has volume-reconcile"
+}
+
 @test "the driver goes under the names that are asked for, written as kubelet or as pods write them" {
         installed --from "$FIRST" --name k8s~nfs --name example.org/disk_1
         is "$(names "$PLUGINS")" $'example.org~disk_1\nk8s~nfs'
