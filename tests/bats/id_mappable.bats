@@ -494,6 +494,22 @@ across_exchange() {
         removed '{"name": "data"}'
 }
 
+@test "of two mounts through remap-daemon of one filesystem that does not answer the metrics ask one" {
+        local behind
+        behind=$(pgrep -f "^bindfs $FILES $BEHIND")
+        published idMappable=always
+        kubelet_publish data pod-2
+        is "$(jq -c '[.published[].sourceDevice] | [length, (unique | length)]' "$STATE_DIR/volumes/data.json")" '[2,1]'
+        kill -STOP "$behind"
+        "$FLEXGRAFT_TOOLS/at-syscall" --log "$BATS_TEST_TMPDIR/calls" -- "$FLEXGRAFT_BIN/volume-list" --format prometheus >"$BATS_TEST_TMPDIR/list"
+        kill -CONT "$behind"
+        is "$(grep -c ' fstatfs ' "$BATS_TEST_TMPDIR/calls")" 1 "questions"
+        is "$(awk '/^flexgraft_driver_mount_problem\{/ { print $NF }' "$BATS_TEST_TMPDIR/list")" $'1\n1'
+        kubelet_unpublish data
+        kubelet_unpublish data pod-2
+        wait_until 10 no_keepers
+}
+
 @test "metrics say of a mount that is exchanged while they are made that it is there" {
         across_exchange openat:2 --format prometheus
         is "$(awk '/^flexgraft_driver_mount_problem\{/ { print $NF }' "$BATS_TEST_TMPDIR/list")" 0

@@ -123,7 +123,7 @@ static uint64_t pod_number(const char *dir)
 static int run(struct exchange *job, int seconds, worker_function *function, struct error *error)
 {
         const int64_t since_ms = clock_now_ms();
-        const uint64_t device = job->place->identity.device;
+        const uint64_t device = volume_record_dir_device(job->place);
         int r;
 
         job->ended = false;
@@ -163,7 +163,7 @@ static bool is_to_be_tried(const struct mount_dir *place)
 {
         return (place->replaces != 0 || (mappable.begun && is_due(place))) &&
                mappable.spent_ms < (int64_t)ALL_SECONDS * 1000 &&
-               !fs_lost_has(&mappable.lost, place->identity.device) &&
+               !fs_lost_has(&mappable.lost, volume_record_dir_device(place)) &&
                !fs_lost_has(&mappable.lost_pods, pod_number(place->dir));
 }
 

@@ -79,6 +79,8 @@ static const struct record_field dir_fields[] = {
         RECORD_ROW(RECORD_NUMBER, "remapKey", struct mount_dir, remap_key,
                    "key of the lock that the remap-daemon which serves the mount holds", .optional = true,
                    .with = "remapKey"),
+        RECORD_ROW(RECORD_NUMBER, "sourceDevice", struct mount_dir, source_device,
+                   "device of the filesystem that it serves", .optional = true, .with = "sourceDevice"),
         RECORD_ROW(RECORD_NUMBER, "replaces", struct mount_dir, replaces,
                    "unique id of the mount that it was to take the place of", .optional = true, .with = "replaces"),
         RECORD_ROW(RECORD_BOOLEAN, "waitsForUsers", struct mount_dir, waits_for_users,

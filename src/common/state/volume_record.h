@@ -37,8 +37,9 @@ struct mount_dir {
         uint64_t pod_source;            /* of the volume's own then */
         bool pod_writes;                /* whether that may be written to */
         uint64_t remap_key;             /* of the remap-daemon that serves it (state/mount_record.h); 0: none does */
-        uint64_t replaces;              /* unique id of the mount that this one was to take the place of; 0: none */
-        bool waits_for_users;           /* it is exchanged when its pod has a user namespace (volume/mappable.h) */
+        uint64_t source_device; /* makedev() of the filesystem that one serves; 0: none does, or it is not known */
+        uint64_t replaces;      /* unique id of the mount that this one was to take the place of; 0: none */
+        bool waits_for_users;   /* it is exchanged when its pod has a user namespace (volume/mappable.h) */
 };
 
 struct volume_record {
@@ -184,6 +185,9 @@ bool volume_record_dir_shows(const struct mount_dir *place, const struct mount_s
 int volume_record_dir_has(const struct mount_dir *place);
 bool volume_record_dir_now(const char *state_dir, const char *name, const char *driver, const char *dir,
                            struct mount_dir *place);
+
+/* volume_record_dir_device() - of the filesystem which decides whether what is on the directory answers: the one behind a remap-daemon. */
+uint64_t volume_record_dir_device(const struct mount_dir *place);
 
 /* volume_record_mount_dir() - the entry of a directory, or NULL. */
 struct mount_dir *volume_record_mount_dir(struct volume_record *record, const char *dir);

@@ -39,19 +39,26 @@ int volume_record_dir_has(const struct mount_dir *place)
         return r != 0 || place->replaces == 0 ? r : on_node_has(&former, place->dir);
 }
 
+uint64_t volume_record_dir_device(const struct mount_dir *place)
+{
+        return place->source_device != 0 ? place->source_device : place->identity.device;
+}
+
 bool volume_record_dir_now(const char *state_dir, const char *name, const char *driver, const char *dir,
                            struct mount_dir *place)
 {
         cleanup_volume_record struct volume_record record = {};
         struct error ignored;
         const struct mount_dir *now = NULL;
+        char *own;
 
         if (volume_record_peek(state_dir, name, driver, &record, &ignored) == 0)
                 now = volume_record_mount_dir(&record, dir);
         if (now == NULL || (mount_identity_same(&now->identity, &place->identity) && now->replaces == place->replaces))
                 return false;
-        place->identity = now->identity;
-        place->replaces = now->replaces;
+        own = place->dir;
+        *place = *now;
+        place->dir = own;
         return true;
 }
 

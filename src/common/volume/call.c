@@ -148,6 +148,7 @@ static void renew_dirs(struct volume_record *record)
         for (size_t i = 0; i < record->published_count; i++) {
                 record->published[i].identity = none;
                 record->published[i].remap_key = 0;
+                record->published[i].source_device = 0;
                 record->published[i].replaces = 0;
                 record->published[i].waits_for_users = false;
         }

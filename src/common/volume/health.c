@@ -195,7 +195,7 @@ static void ask_filesystem(const struct patients *patients, struct patient *pati
 {
         const struct mount_dir *mounted = volume_record_dir(record, 0);
 
-        patient->device = mounted != NULL ? mounted->identity.device : 0;
+        patient->device = mounted != NULL ? volume_record_dir_device(mounted) : 0;
         if (fs_lost_has(&patients->lost, patient->device))
                 find(patient, HEALTH_UNKNOWN, SILENT);
         else

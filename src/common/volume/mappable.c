@@ -7,6 +7,7 @@
 
 #include "base/fd.h"
 #include "daemon/id_mappable.h"
+#include "mount/identity.h"
 #include "process/log.h"
 #include "volume/kinds.h"
 #include "volume/mappable_exchange.h"
@@ -37,17 +38,21 @@ static void tell(struct volume_call *call, const struct error *error)
 }
 
 static int serve(const struct volume_call *call, const struct mount_attributes *attributes, int *mount_fd,
-                 uint64_t *ret_key, struct error *error)
+                 struct volume_served *ret_served, struct error *error)
 {
         const char *dir = call->request->dir;
         const struct mount_attributes own = { .set = attributes->set,
                                               .clear = attributes->clear,
                                               .propagation = attributes->propagation };
         cleanup_close int fd = -EBADF;
-        int r;
+        struct mount_seen source;
+        int r = mount_see(*mount_fd, "", &source);
 
+        if (r < 0)
+                return fail(error, -r, "statx", dir);
+        ret_served->source_device = source.device;
         fd = id_mappable_serve((struct remap_source){ .mount_fd = *mount_fd, .name = dir }, attributes->set,
-                               call->config.state_dir, ret_key, error);
+                               call->config.state_dir, &ret_served->key, error);
         if (fd < 0)
                 return fd;
         if ((r = detached_mount_set(fd, dir, &own, /* user_ns_fd= */ -1, error)) < 0)
@@ -92,7 +97,7 @@ int volume_mappable_serve(struct volume_call *call, const struct mount_attribute
                                  "a mount below the directory cannot be id-mapped, or the directory's own; without "
                                  "\"recursive\" remap-daemon can serve it");
         else if (r > 0)
-                r = serve(call, attributes, mount_fd, &ret_served->key, error);
+                r = serve(call, attributes, mount_fd, ret_served, error);
         if (r == 0 || call->request->id_mappable == ID_MAPPABLE_ALWAYS)
                 return r;
         *ret_served = (struct volume_served){ .waits_for_users = !recursive };

@@ -22,8 +22,9 @@ typedef int volume_mount_function(struct volume_call *call, const struct mount_a
 
 /* What a pod gets. */
 struct volume_served {
-        uint64_t key;         /* of the remap-daemon, for id_mappable_is_served(); 0: it is the volume's own mount */
-        bool waits_for_users; /* of struct mount_dir */
+        uint64_t key;           /* of the remap-daemon, for id_mappable_is_served(); 0: it is the volume's own mount */
+        uint64_t source_device; /* of struct mount_dir, as the next */
+        bool waits_for_users;
 };
 
 /*

@@ -60,6 +60,7 @@ static int roll_back(struct volume_call *call, struct mount_dir *place, const st
         place->identity = *former;
         place->replaces = 0;
         place->remap_key = 0;
+        place->source_device = 0;
         return volume_call_save(call, FILE_ORDERED, error);
 }
 
@@ -121,6 +122,7 @@ static int put_beneath(struct volume_call *call, struct mount_dir *place, int mo
         place->replaces = former.id;
         place->identity = meant.identity;
         place->remap_key = key;
+        place->source_device = former.device;
         if ((r = volume_call_save(call, FILE_ORDERED, error)) < 0 ||
             (r = on_node_place_beneath(mount_fd, top_fd, place->dir, error)) < 0)
                 (void)roll_back(call, place, &former, &ignored); /* if it cannot be written the next call does it */

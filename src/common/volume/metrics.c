@@ -90,7 +90,7 @@ static void ask_dir(struct ask *ask, size_t index)
         struct mount_seen seen;
         struct statfs fs;
 
-        if (dir->state == MOUNTED_GONE || fs_lost_has(&dirs->lost, dir->place.identity.device))
+        if (dir->state == MOUNTED_GONE || fs_lost_has(&dirs->lost, volume_record_dir_device(&dir->place)))
                 return;
         fd = open(dir->dir, O_PATH | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0 && errno != ENOENT && errno != ENOTDIR)
@@ -113,7 +113,7 @@ static void lose(struct ask *ask, size_t index, const struct error *error)
         struct mounted_dirs *dirs = ask->argument;
 
         (void)error;
-        fs_lost_add(&dirs->lost, dirs->items[index].place.identity.device);
+        fs_lost_add(&dirs->lost, volume_record_dir_device(&dirs->items[index].place));
 }
 
 static void ask_dirs(struct mounted_dirs *dirs)

@@ -282,8 +282,9 @@ static int note(struct volume_call *call, const struct mount_dir_new *new, const
                 return r;
         entry = volume_record_mount_dir(&call->record, dir);
         entry->read_only = call->request->read_only;
-        entry->remap_key = new->remap_key;
-        entry->waits_for_users = new->waits_for_users;
+        entry->remap_key = new->served.key;
+        entry->source_device = new->served.source_device;
+        entry->waits_for_users = new->served.waits_for_users;
         if (new->device != NULL) {
                 entry->pod_device = new->device->number;
                 entry->pod_source = call->record.device_number;

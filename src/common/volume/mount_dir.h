@@ -7,6 +7,7 @@
 #define FLEXGRAFT_VOLUME_MOUNT_DIR_H
 
 #include "volume/call.h"
+#include "volume/mappable.h"
 #include "volume/pod_device.h"
 
 enum mount_dir_state {
@@ -53,9 +54,8 @@ struct mount_dir_new {
         unsigned made; /* how many of the directory's last components are missing */
         bool staged;
         enum file_durability durability; /* of the record */
-        uint64_t remap_key;              /* of the remap-daemon that serves it; 0: none does */
-        bool waits_for_users;            /* as in struct mount_dir */
-        struct pod_device *device;       /* of a block volume; else NULL. After a failure it is released */
+        struct volume_served served;
+        struct pod_device *device; /* of a block volume; else NULL. After a failure it is released */
 };
 
 /*

@@ -249,11 +249,8 @@ int volume_publish_attached(struct volume_call *call, struct error *error)
         if (mount_fd < 0)
                 return mount_fd;
         return mount_dir_put(call,
-                             &(struct mount_dir_new){ .mount_fd = mount_fd,
-                                                      .made = made,
-                                                      .durability = FILE_ORDERED,
-                                                      .remap_key = served.key,
-                                                      .waits_for_users = served.waits_for_users },
+                             &(struct mount_dir_new){
+                                     .mount_fd = mount_fd, .made = made, .durability = FILE_ORDERED, .served = served },
                              error);
 }
 
