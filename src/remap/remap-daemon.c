@@ -9,7 +9,7 @@
  * with the descriptors that daemon/keeper.h lists. Two
  * processes: the daemon answers requests; the keeper waits until the daemon dies and then starts another, which
  * continues its work. They share their descriptors and the memory of shared.h. If the keeper dies, the daemon starts
- * another. Both end when the filesystem is unmounted.
+ * another. Both end when the filesystem is unmounted. Before there is a keeper, a third asks the source, which may not answer.
  */
 #include "privileges/remap-daemon.h"
 
@@ -197,7 +197,7 @@ static _Noreturn void keep(void)
 {
         siginfo_t info;
 
-        be_called("remap-keeper"); /* it may have been split from a daemon */
+        be_called("remap-keeper");
         heir_forget();
         for (;;) {
                 int64_t since_ms = clock_now_ms();
@@ -269,8 +269,10 @@ static int begin_descriptors(bool heir)
 /* What has to be asked of the source, which may not answer. An error is taken for a server that does not. */
 static _Noreturn void ask(void)
 {
-        const int authority = authority_of(FD_ROOT);
+        int authority;
 
+        be_called("remap-asker");
+        authority = authority_of(FD_ROOT);
         ending_begin();
         _exit(authority < 0 ? AUTHORITY_OTHERS : authority);
 }
@@ -362,7 +364,7 @@ int main(int argc, char **argv)
                 (void)fputs(help, stderr);
                 return 2;
         }
-        be_called("remap-keeper");
+        be_called("remap-starter"); /* no keeper yet, which remap-upgrade would order to hand over */
         (void)signal(SIGXFSZ, SIG_IGN); /* a limit of the helper's caller: EFBIG, and not the daemon's end */
         r = begin_descriptors(/* heir= */ mode == 2);
         if (r == 0)

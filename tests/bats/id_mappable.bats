@@ -440,7 +440,7 @@ else
         echo one
 fi
 END
-        "$FLEXGRAFT_TOOLS/at-syscall" --others --at fstatfs:1 --timeout 45 --run "sh '$BATS_TEST_TMPDIR/stop'" \
+        "$FLEXGRAFT_TOOLS/at-syscall" --others --at fstatfs:1 --timeout 90 --run "sh '$BATS_TEST_TMPDIR/stop'" \
                 --run-output "$BATS_TEST_TMPDIR/stopped" -- "$FLEXGRAFT_BIN/volume-reconcile" >"$BATS_TEST_TMPDIR/reply" || :
         kill -CONT "$pid" "$(pgrep -f "^bindfs $FILES $BEHIND")"
         cat "$BATS_TEST_TMPDIR/stopped" "$BATS_TEST_TMPDIR/reply"

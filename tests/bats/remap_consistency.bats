@@ -96,12 +96,12 @@ looks_twenty_times() {
         only_remap
         talk /bin/sh -c 'echo ready; while read -r line; do eval "$line"; echo ok; done'
         does "exec 3>/data/new"
-        trace_daemon -e trace=fcntl,newfstatat,writev,fgetxattr,read,write
+        trace_daemon -e trace=fcntl,fstat,newfstatat,writev,fgetxattr,read,write
         does "echo text >&3"
         does "exec 3>&-"
         wait_until 10 has_answered_a_release "$TRACE"
         trace_ends
-        [[ ! $(<"$TRACE") =~ (fcntl|newfstatat|writev)\( ]] || { cat "$TRACE"; return 1; }
+        [[ ! $(<"$TRACE") =~ (fcntl|fstat|newfstatat|writev)\( ]] || { cat "$TRACE"; return 1; }
 }
 
 # bats test_tags=kernel,kernel_too

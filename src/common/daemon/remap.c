@@ -131,19 +131,19 @@ static void start_daemon(const int fds[PASSED], struct answer *ret_answer, int *
         *ret_report_fd = report[0];
 }
 
-/* An heir takes as long as what was asked before it takes over. */
+/* That of a container has the time of its caller; an heir takes as long as what was asked before it takes over. */
 static bool is_late(int report_fd)
 {
         struct pollfd report = { .fd = report_fd, .events = POLLIN };
         int r;
 
         do
-                r = poll(&report, 1, daemon_mode == take_over ? -1 : REMAP_START_SECONDS * 1000);
+                r = poll(&report, 1, daemon_mode == serve_node ? REMAP_START_SECONDS * 1000 : -1);
         while (r < 0 && errno == EINTR);
         return r == 0;
 }
 
-/* Closes the pipe's end: a daemon that has not reported ends itself then. */
+/* Closes the pipe's end: a daemon whose source has not said yet what it is ends itself then. */
 static void wait_for_report(int report_fd, struct answer *ret_answer)
 {
         char word = 0;

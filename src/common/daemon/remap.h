@@ -54,7 +54,7 @@ struct remap_source {
         const struct state *state; /* the directory of the daemon's lock */
 };
 
-#define REMAP_START_SECONDS 20 /* a daemon that does not serve then, since its source does not answer, is ended */
+#define REMAP_START_SECONDS 20 /* of remap_mount_mappable(): a daemon that does not serve then is given up */
 
 /* What a daemon's mount has of the source's besides what was asked for; "ro" holds behind the daemon. */
 #define REMAP_KEPT_ATTRIBUTES ((uint64_t)(MOUNT_ATTR_NOEXEC | MOUNT_ATTR_NOSYMFOLLOW))
@@ -67,7 +67,7 @@ struct remap_source {
  * Returns: the detached FUSE mount's descriptor, owned by the caller. The daemon exits when that and every mount made
  *          of it are gone.
  * Errors:  ENOSYS the helper process was not started; ENOENT remap-daemon is not installed; ENODEV no FUSE in this
- *          kernel; ETIMEDOUT after REMAP_START_SECONDS. A daemon ends, too, when the program ends before it serves.
+ *          kernel. A daemon ends when the program ends before it serves.
  * Source:  /dev/fuse has to be opened, and the filesystem made, in the same user namespace (fuse_fill_super()).
  */
 int remap_mount(const struct remap_source *source, const struct container *container, uint64_t *ret_key, int *ret_pid,
@@ -80,7 +80,7 @@ int remap_mount(const struct remap_source *source, const struct container *conta
  * Runs in: a worker on the node. Needs CAP_SYS_ADMIN, and the helper process of remap_begin_mappable().
  * Takes:   attributes, MOUNT_ATTR_* of the mount.
  * Gives and returns: as remap_mount(). The daemon leaves the control groups of the program that starts it.
- * Errors: ENOSYS, before Linux 6.12, too; the others of remap_mount().
+ * Errors: ENOSYS, before Linux 6.12, too; ETIMEDOUT after REMAP_START_SECONDS; the others of remap_mount().
  */
 int remap_mount_mappable(const struct remap_source *source, unsigned attributes, uint64_t *ret_key, int *ret_pid,
                          struct error *error);

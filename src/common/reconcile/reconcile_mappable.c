@@ -71,8 +71,6 @@ struct exchange {
         struct volume_call *call;
         struct mount_dir *place;
         bool try_only;
-        bool tried;
-        bool ended;
 };
 
 /* What is mounted there, whose server may not answer. Other errors are the exchange's. */
@@ -85,21 +83,21 @@ static int ask_in_worker(void *argument, struct error *error)
         (void)error;
         if (fd >= 0)
                 (void)fstatfs(fd, &ignored);
-        exchange->ended = true;
         return 0;
+}
+
+static int settle_in_worker(void *argument, struct error *error)
+{
+        struct exchange *exchange = argument;
+
+        return volume_mappable_settle(exchange->call, exchange->place, error);
 }
 
 static int exchange_in_worker(void *argument, struct error *error)
 {
         struct exchange *exchange = argument;
-        struct mount_dir *place = exchange->place;
-        int r = exchange->try_only ? 0 : volume_mappable_settle(exchange->call, place, error);
 
-        exchange->tried = r == 0 && place->replaces == 0 && mappable.begun && is_due(place);
-        if (exchange->tried)
-                r = volume_mappable_exchange(exchange->call, place, exchange->try_only, error);
-        exchange->ended = true;
-        return r;
+        return volume_mappable_exchange(exchange->call, exchange->place, exchange->try_only, error);
 }
 
 /* What will be the same at every try until the node starts again, or the pod: told once. */
@@ -124,11 +122,9 @@ static int run(struct exchange *job, int seconds, worker_function *function, str
 {
         const int64_t since_ms = clock_now_ms();
         const uint64_t device = volume_record_dir_device(job->place);
-        int r;
+        int r = worker_run(function, job, since_ms + (int64_t)seconds * 1000, error);
 
-        job->ended = false;
-        r = worker_run(function, job, since_ms + (int64_t)seconds * 1000, error);
-        if (!job->ended) {
+        if (r == -ETIMEDOUT) {
                 mappable.spent_ms += clock_now_ms() - since_ms;
                 fs_lost_add(&mappable.lost, device);
                 fs_lost_add(&mappable.lost_pods, pod_number(job->place->dir));
@@ -136,26 +132,37 @@ static int run(struct exchange *job, int seconds, worker_function *function, str
         return r;
 }
 
+static int try(struct exchange *job, struct error *error)
+{
+        int r = run(job, ASK_SECONDS, ask_in_worker, error);
+
+        if (r == -ETIMEDOUT)
+                return fail_because(error, ETIMEDOUT, "exchange mount", job->place->dir,
+                                    "what is mounted there does not answer");
+        return r < 0 ? r : run(job, ONE_SECONDS, exchange_in_worker, error);
+}
+
 static void exchange(struct reconcile_round *round, struct volume_call *call, struct mount_dir *place)
 {
-        const bool dry_run = round->reconcile->dry_run;
-        const bool left = place->replaces != 0; /* by a call that was killed */
-        struct exchange job = { .call = call, .place = place, .try_only = dry_run };
+        struct exchange job = { .call = call, .place = place, .try_only = round->reconcile->dry_run };
         struct error error = {};
-        int r = run(&job, ASK_SECONDS, ask_in_worker, &error);
+        bool done = false;
+        int r = 0;
 
-        if (!job.ended)
-                r = fail_because(&error, ETIMEDOUT, "exchange mount", place->dir,
-                                 "what is mounted there does not answer");
-        if (r == 0)
-                r = run(&job, ONE_SECONDS, exchange_in_worker, &error);
+        if (place->replaces != 0 && !job.try_only) { /* a call was killed: that the old mount goes needs no answer */
+                r = run(&job, ASK_SECONDS, settle_in_worker, &error);
+                done = r == 0 && place->replaces == 0 && place->remap_key != 0;
+        }
+        if (r == 0 && place->replaces == 0 && mappable.begun && is_due(place)) {
+                r = try(&job, &error);
+                done = r > 0;
+                if (!job.try_only && (r == 0 || r == -ENOSYS || r == -EOPNOTSUPP)) /* 0: it can be id-mapped itself */
+                        stop_waiting(call, place);
+        }
         if (r < 0)
                 reconcile_problem(round->reconcile, place->dir, &error);
-        if (r > 0 || (r == 0 && left && place->replaces == 0 && place->remap_key != 0))
+        if (done)
                 reconcile_did(round->reconcile, "exchanged a mount for one that its pod can id-map", place->dir);
-        if (job.ended && job.tried && !dry_run && place->waits_for_users &&
-            (r == 0 || r == -ENOSYS || r == -EOPNOTSUPP)) /* 0: it can be id-mapped itself */
-                stop_waiting(call, place);
 }
 
 /* What a killed call left needs no helper to be ended. */
