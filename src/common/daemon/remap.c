@@ -131,14 +131,15 @@ static void start_daemon(const int fds[PASSED], struct answer *ret_answer, int *
         *ret_report_fd = report[0];
 }
 
-/* That of a container has the time of its caller; an heir takes as long as what was asked before it takes over. */
+static unsigned start_seconds; /* remap_limit_starts() */
+
 static bool is_late(int report_fd)
 {
         struct pollfd report = { .fd = report_fd, .events = POLLIN };
         int r;
 
         do
-                r = poll(&report, 1, daemon_mode == serve_node ? REMAP_START_SECONDS * 1000 : -1);
+                r = poll(&report, 1, start_seconds > 0 ? (int)start_seconds * 1000 : -1);
         while (r < 0 && errno == EINTR);
         return r == 0;
 }
@@ -211,6 +212,11 @@ int remap_begin_mappable(int argc, char **argv, struct error *error)
         return remap_begin(argc, argv, error);
 }
 
+void remap_limit_starts(unsigned seconds)
+{
+        start_seconds = seconds;
+}
+
 int remap_begin_heirs(int argc, char **argv, struct error *error)
 {
         daemon_mode = take_over;
@@ -246,8 +252,8 @@ static int hear_answer(uint64_t order, struct answer *ret_answer, struct error *
                                     PROGRAM " is neither in this program's directory nor in ../libexec/flexgraft");
         if (ret_answer->errnum == ETIMEDOUT && ret_answer->pid <= 0)
                 return fail_because(error, ETIMEDOUT, OPERATION_START_REMAP_DAEMON, PROGRAM,
-                                    "it did not serve the mount within %d seconds: what it is of does not answer",
-                                    REMAP_START_SECONDS);
+                                    "it did not serve the mount within %u seconds: what it is of does not answer",
+                                    start_seconds);
         if (ret_answer->errnum != 0)
                 return fail_because(error, ret_answer->errnum, OPERATION_START_REMAP_DAEMON, PROGRAM,
                                     "it exited at once: %s", error_text(ret_answer->errnum));

@@ -29,6 +29,12 @@ int remap_begin_for(int argc, char **argv, struct error *error);
 /* remap_begin_mappable() - the same for remap_mount_mappable() alone, whose daemon serves the node. */
 int remap_begin_mappable(int argc, char **argv, struct error *error);
 
+/*
+ * remap_limit_starts() - before remap_begin_mappable(): give up a daemon that does not serve after so many seconds, so that the
+ * helper process can start another. Without it one takes the time that its caller has.
+ */
+void remap_limit_starts(unsigned seconds);
+
 /* remap_begin_heirs() - the same for remap_start_heir() alone. */
 int remap_begin_heirs(int argc, char **argv, struct error *error);
 
@@ -54,8 +60,6 @@ struct remap_source {
         const struct state *state; /* the directory of the daemon's lock */
 };
 
-#define REMAP_START_SECONDS 20 /* of remap_mount_mappable(): a daemon that does not serve then is given up */
-
 /* What a daemon's mount has of the source's besides what was asked for; "ro" holds behind the daemon. */
 #define REMAP_KEPT_ATTRIBUTES ((uint64_t)(MOUNT_ATTR_NOEXEC | MOUNT_ATTR_NOSYMFOLLOW))
 
@@ -80,7 +84,7 @@ int remap_mount(const struct remap_source *source, const struct container *conta
  * Runs in: a worker on the node. Needs CAP_SYS_ADMIN, and the helper process of remap_begin_mappable().
  * Takes:   attributes, MOUNT_ATTR_* of the mount.
  * Gives and returns: as remap_mount(). The daemon leaves the control groups of the program that starts it.
- * Errors: ENOSYS, before Linux 6.12, too; ETIMEDOUT after REMAP_START_SECONDS; the others of remap_mount().
+ * Errors: ENOSYS, before Linux 6.12, too; ETIMEDOUT by remap_limit_starts(); the others of remap_mount().
  */
 int remap_mount_mappable(const struct remap_source *source, unsigned attributes, uint64_t *ret_key, int *ret_pid,
                          struct error *error);

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/hash.h"
+#include "daemon/remap.h"
 #include "mount/fs_usage.h"
 #include "process/worker.h"
 #include "provision/provision.h"
@@ -17,9 +18,10 @@
 #include "volume/mappable_exchange.h"
 #include "volume/pod_users.h"
 
-#define ASK_SECONDS 2   /* to find out whether a filesystem answers at all */
-#define ONE_SECONDS 30  /* of one directory; longer than one daemon's start may last (daemon/remap.h) */
-#define ALL_SECONDS 120 /* of all of a run that do not answer */
+#define ASK_SECONDS 2    /* to find out whether a filesystem answers at all */
+#define START_SECONDS 20 /* of a daemon */
+#define ONE_SECONDS 30   /* of one directory */
+#define ALL_SECONDS 120  /* of all of a run that do not answer */
 
 static struct {
         bool begun;          /* the helper process, and what id_mappable_try() needs */
@@ -64,6 +66,7 @@ int reconcile_begin(int argc, char **argv, struct error *error)
         if (r < 0 || !any_is_due())
                 return r;
         mappable.begun = true;
+        remap_limit_starts(START_SECONDS);
         return volume_exec_helpers_begin_for(VOLUME_RUNS_REMAP, argc, argv, error);
 }
 
