@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/hash.h"
-#include "daemon/remap.h"
 #include "mount/fs_usage.h"
 #include "process/worker.h"
 #include "provision/provision.h"
@@ -66,7 +65,7 @@ int reconcile_begin(int argc, char **argv, struct error *error)
         if (r < 0 || !any_is_due())
                 return r;
         mappable.begun = true;
-        remap_limit_starts(START_SECONDS);
+        volume_mappable_limit_starts(START_SECONDS);
         return volume_exec_helpers_begin_for(VOLUME_RUNS_REMAP, argc, argv, error);
 }
 

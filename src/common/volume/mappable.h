@@ -16,16 +16,10 @@
 #include "base/error.h"
 #include "mount/detached.h"
 #include "volume/call.h"
+#include "volume/mount_dir.h"
 
 typedef int volume_mount_function(struct volume_call *call, const struct mount_attributes *attributes,
                                   struct error *error);
-
-/* What a pod gets. */
-struct volume_served {
-        uint64_t key;           /* of the remap-daemon, for id_mappable_is_served(); 0: it is the volume's own mount */
-        uint64_t source_device; /* of struct mount_dir, as the next */
-        bool waits_for_users;
-};
 
 /*
  * volume_mappable_serve() - where the pod is to have it, and the filesystem cannot be id-mapped, put a mount that can be in

@@ -7,6 +7,7 @@
 
 #include "base/fd.h"
 #include "daemon/id_mappable.h"
+#include "daemon/remap.h"
 #include "mount/detached.h"
 #include "mount/on_node.h"
 #include "mount/options.h"
@@ -161,4 +162,9 @@ int volume_mappable_exchange(struct volume_call *call, struct mount_dir *place, 
                 return r;
         r = finish(call, place, top_fd, error);
         return r < 0 ? r : 1;
+}
+
+void volume_mappable_limit_starts(unsigned seconds)
+{
+        remap_limit_starts(seconds);
 }

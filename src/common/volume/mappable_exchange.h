@@ -35,4 +35,7 @@ int volume_mappable_settle(struct volume_call *call, struct mount_dir *place, st
  */
 int volume_mappable_exchange(struct volume_call *call, struct mount_dir *place, bool try_only, struct error *error);
 
+/* volume_mappable_limit_starts() - remap_limit_starts(): who makes several exchanges is not to wait for one daemon. */
+void volume_mappable_limit_starts(unsigned seconds);
+
 #endif

@@ -7,7 +7,6 @@
 #define FLEXGRAFT_VOLUME_MOUNT_DIR_H
 
 #include "volume/call.h"
-#include "volume/mappable.h"
 #include "volume/pod_device.h"
 
 enum mount_dir_state {
@@ -47,6 +46,13 @@ bool mount_dir_reads_only(const char *dir);
 
 /* mount_dir_adopt() - write a mount of this volume into the record: the call that made it was killed, or the record lost. */
 int mount_dir_adopt(struct volume_call *call, const char *dir, bool staged, struct error *error);
+
+/* What a pod gets. */
+struct volume_served {
+        uint64_t key;           /* of the remap-daemon, for id_mappable_is_served(); 0: it is the volume's own mount */
+        uint64_t source_device; /* of struct mount_dir, as the next */
+        bool waits_for_users;
+};
 
 /* What is to be mounted. */
 struct mount_dir_new {
