@@ -104,7 +104,7 @@ daemonset() {
         mkdir -p "$verbs"
         touch "${verbs%/*}/.flexgraft"
         cp "$FLEXGRAFT_BIN/volume-reconcile" "$verbs/"
-        printf '#!/bin/sh\necho \'["upgraded"]\'\n' >"$verbs/remap-upgrade"
+        printf '#!/bin/sh\necho "\\"upgraded\\""\n' >"$verbs/remap-upgrade"
         chmod +x "$verbs/remap-upgrade"
         (exec -a /usr/bin/kubelet sh -c "read -r line" kubelet --volume-plugin-dir /srv/plugins) < <(exec sleep 1000000) &
         # on the node, and not in the container

@@ -146,6 +146,26 @@ follow_all() {
         follow_all mount-bind "$(bind_request /data)" auto idmapped userns remap host
 }
 
+@test "for a pipe on an overlay, which remap-daemon does not serve, each hint leads to a mount" {
+        start_container plain
+        on_overlay "$SOURCE"
+        mkfifo "$SOURCE/pipe"
+        helper mount-bind "$(SOURCE=$SOURCE/pipe bind_request /pipe)"
+        assert_failure EINVAL
+        is "$(ids_in "$(hint)")" host
+        SOURCE=$SOURCE/pipe follow_all mount-bind "$(SOURCE=$SOURCE/pipe bind_request /pipe)" auto idmapped remap host
+}
+
+@test "from container to container over a filesystem that remap-daemon does not serve, each hint leads to a mount" {
+        start_two plain plain 100000 200000
+        in_a mkdir /share
+        nsenter --target "$A" --mount -- mount -t ramfs -o mode=0777 ramfs /share
+        c2c /share /data
+        assert_failure EINVAL
+        is "$(ids_in "$(hint)")" host
+        follow_all mount-container-to-container "$(c2c_request /share /data)" auto idmapped remap host
+}
+
 @test "for block devices, each hint leads to a mount" {
         local type
         start_container plain

@@ -27,7 +27,7 @@ type_at() {
 # keepers: those of this test's daemons, by the state directory whose lock they hold.
 keepers() {
         local pid
-        for pid in $(pgrep -x 'remap-(keeper|starter|asker)'); do
+        for pid in $(pgrep -x 'remap-[kas].*'); do
                 [[ $(readlink "/proc/$pid/fd/6") != "$STATE_DIR"/* ]] || echo "$pid"
         done
 }

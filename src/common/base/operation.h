@@ -45,6 +45,7 @@
 #define OPERATION_CLONE_MOUNT "clone mount"
 #define OPERATION_MAP_IDS "map ids"
 #define OPERATION_MAP_OWNERS "map owners"
+#define OPERATION_MAP_ANYHOW "map owners in any way" /* neither the kernel nor remap-daemon can */
 #define OPERATION_LOCK_ATTRIBUTES "lock attributes"
 #define OPERATION_OPEN_ROOT "open the root directory"
 #define OPERATION_START_REMAP_DAEMON "start remap-daemon"

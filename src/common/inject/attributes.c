@@ -69,21 +69,39 @@ int attributes_check_served(const struct injection *injection, int fd, struct er
 
         if (known < 0)
                 return fail(error, -known, "fstatfs", injection->request->source);
-        return known > 0 ? 0
-                         : injection_fail_ids(injection,
-                                              "remap-daemon does not serve this type of filesystem unless \"ids\" is "
-                                              "\"remap\"",
-                                              error);
+        if (known > 0)
+                return 0;
+        return injection_fail_ids(
+                injection,
+                injection->kind->of_container
+                        ? "remap-daemon does not serve this type of filesystem of another container"
+                        : "remap-daemon does not serve this type of filesystem unless \"ids\" is \"remap\"",
+                error);
 }
 
 /* Pipes and sockets of a FUSE filesystem connect only who uses that: their other ends are elsewhere. */
+static bool is_for_files(const struct stat *st)
+{
+        return S_ISDIR(st->st_mode) || S_ISREG(st->st_mode);
+}
+
+void attributes_blame_source(const struct injection *injection, int fd, struct error *error)
+{
+        struct stat st;
+
+        if (fd < 0 || fstat(fd, &st) < 0 ||
+            (is_for_files(&st) && !(injection->kind->of_container && authority_is_known(fd) == 0)))
+                return;
+        (void)text_copy(error->operation, sizeof error->operation, OPERATION_MAP_ANYHOW);
+}
+
 static int check_remap(const struct injection *injection, struct error *error)
 {
         struct stat st;
 
         if (fstat(injection->mount_fd, &st) < 0)
                 return fail(error, errno, "fstat", injection->request->source);
-        if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
+        if (!is_for_files(&st))
                 return injection_fail_ids(injection, "\"remap\" is for directories and regular files", error);
         /* of the node root may ask for any */
         return injection->request->ids == IDS_REMAP && !injection->kind->of_container
@@ -170,6 +188,7 @@ int attributes_map(struct injection *injection, struct error *error)
                 if (attributes_is_refusal(r) && injection_falls_back(injection))
                         return attributes_remap(injection, /* ids= */ NULL, error);
                 if (r < 0) {
+                        attributes_blame_source(injection, injection->mount_fd, error);
                         attributes_say_unmapped(error);
                         return r;
                 }

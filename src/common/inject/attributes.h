@@ -57,6 +57,12 @@ int attributes_map(struct injection *injection, struct error *error);
 /* attributes_say_unmapped() - give the error of a refused id mapping its reason, unless it has one. */
 void attributes_say_unmapped(struct error *error);
 
+/*
+ * attributes_blame_source() - after the kernel has refused to map the owners of what a descriptor is of: if remap-daemon
+ * would not serve that either, say so by the error's operation, whose hint does not name it.
+ */
+void attributes_blame_source(const struct injection *injection, int fd, struct error *error);
+
 /* attributes_is_refusal() - whether an error is of what this kernel cannot do, and not of a server or its export. */
 bool attributes_is_refusal(int r);
 

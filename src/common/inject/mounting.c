@@ -118,6 +118,8 @@ int mounting_set_attributes(struct injection *injection, struct error *error)
                         return fall_back(injection, error);
                 if (r < 0)
                         blame_map(injection, error);
+                if (r < 0 && refused)
+                        attributes_blame_source(injection, injection->mount_fd, error);
                 if (r < 0)
                         attributes_say_unmapped(error);
         }

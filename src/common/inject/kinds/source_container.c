@@ -305,12 +305,11 @@ static int serve(struct injection *injection, struct error *error)
         return r < 0 ? r : container_origin_restrict(injection, injection->mount_fd, /* user_ns_fd= */ -1, error);
 }
 
-/* Whether an error is of mapping owners: remap-daemon then does what the request, or the policy, leaves to it. */
-static bool may_serve(const struct injection *injection, const struct error *error)
+/* Remap-daemon then does what the request, or the policy, leaves to it. */
+static bool is_of_owners(const struct error *error)
 {
-        return (strcmp(error->operation, OPERATION_MOUNT_SETATTR) == 0 ||
-                strcmp(error->operation, OPERATION_MAP_OWNERS) == 0) &&
-               injection_falls_back(injection);
+        return strcmp(error->operation, OPERATION_MOUNT_SETATTR) == 0 ||
+               strcmp(error->operation, OPERATION_MAP_OWNERS) == 0;
 }
 
 /* Sets the word of the way that was taken. */
@@ -321,8 +320,12 @@ static int map_owners(struct injection *injection, const char **ret_word, struct
         *ret_word = "idmapped";
         if (injection->request->ids != IDS_REMAP) {
                 r = clone_with_owners(injection, error);
-                if (r == 0 || !may_serve(injection, error))
+                if (r == 0 || !is_of_owners(error))
                         return r;
+                if (!injection_falls_back(injection)) {
+                        attributes_blame_source(injection, injection->source.fd, error);
+                        return r;
+                }
         }
         *ret_word = "remap";
         return serve(injection, error);
