@@ -364,7 +364,7 @@ int main(int argc, char **argv)
                 (void)fputs(help, stderr);
                 return 2;
         }
-        be_called("remap-starter"); /* no keeper yet, which remap-upgrade would order to hand over */
+        be_called("remap-starter");     /* no keeper yet, which remap-upgrade would order to hand over */
         (void)signal(SIGXFSZ, SIG_IGN); /* a limit of the helper's caller: EFBIG, and not the daemon's end */
         r = begin_descriptors(/* heir= */ mode == 2);
         if (r == 0)

@@ -408,7 +408,7 @@ END
 
 @test "a field that is nearly a known one, or is there twice, rejects the file by its name" {
         local field
-        for field in fstype FsType fs-type fs_typ FSType fsTypes; do
+        for field in fstype FsType fs-type fs_typ fs_tpye FSType fsTypes; do
                 write_profiles "\"bad\": $(profile_for default "\"$field\": \"ext4\"")"
                 measured
                 rejected bad "\"$field\"" '"fs_type" or "fsType"'

@@ -66,7 +66,7 @@ static void other_options_are_the_filesystems_in_their_order(void **state)
 
 static void options_without_sense_for_a_running_container_are_refused(void **state)
 {
-        static const char *const refused[] = { "remount", "loop", "move" };
+        static const char *const refused[] = { "remount", "loop", "loop=/dev/loop3", "move" };
         struct error error;
 
         (void)state;

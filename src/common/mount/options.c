@@ -78,8 +78,7 @@ static const struct {
 /* "x-systemd.automount", "X-mount.mkdir", "comment=...": for other programs. */
 static bool is_foreign(const char *option)
 {
-        return text_starts(option, "x-") || text_starts(option, "X-") || text_starts(option, "comment=") ||
-               text_starts(option, "loop=");
+        return text_starts(option, "x-") || text_starts(option, "X-") || text_starts(option, "comment=");
 }
 
 #ifndef __clang__
@@ -131,6 +130,9 @@ int mount_options_add(struct mount_options *options, const char *option, struct 
                 }
                 return 0;
         }
+        if (text_starts(option, "loop="))
+                return fail_because(error, EINVAL, OPERATION_PARSE, "options", "options: option \"%s\" is not supported",
+                                    option);
         if (strchr(option, '=') == option)
                 return fail_because(error, EINVAL, OPERATION_PARSE, "options", "options: \"%s\" has no name", option);
         return is_foreign(option) ? 0 : add_fs_option(options, option, error);

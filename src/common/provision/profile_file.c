@@ -170,14 +170,28 @@ static size_t distance(const char *one, const char *other)
         return row[length];
 }
 
-/* Whether it is the field in another case or with other separators, or with one letter in four wrong. */
+/* Whether two neighbours have changed their places, and nothing else is different. */
+static bool is_swapped(const char *one, const char *other)
+{
+        size_t at = 0;
+
+        while (one[at] != '\0' && one[at] == other[at])
+                at++;
+        return one[at] != '\0' && other[at] != '\0' && one[at] == other[at + 1] && one[at + 1] == other[at] &&
+               strcmp(one + at + 2, other + at + 2) == 0;
+}
+
+/*
+ * Whether it is the field in another case or with other separators, or with one letter in four wrong, or two neighbours
+ * exchanged.
+ */
 static bool is_nearly(const char *name, const char *field)
 {
         char letters[FIELD_SIZE];
         char of_field[FIELD_SIZE];
 
         return put_letters(name, letters) && put_letters(field, of_field) &&
-               distance(letters, of_field) <= strlen(of_field) / 4;
+               (distance(letters, of_field) <= strlen(of_field) / 4 || is_swapped(letters, of_field));
 }
 
 /* The row of a field in one of its two spellings; NULL: it is unknown. */
