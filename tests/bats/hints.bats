@@ -308,8 +308,7 @@ follow_all() {
 @test "each hint that has a key with a value was followed, or there is a reason why not" {
         # the beginning of a hint, and why no test here follows it
         local -A besides=(
-                ['"ids": "host" mounts without mapping']='the kernel must refuse a mapping: Linux 6.15 makes it anew (container_to_container_mapped.bats)'
-                ['the source is already id-mapped']='likewise'
+                ['the source is already id-mapped']='the kernel must refuse a mapping: Linux 6.15 makes it anew (container_to_container_mapped.bats)'
                 ['say "ids": "host" to map none']='the container must be one of a user of the node (nested_ids.bats)'
                 ['the server may refuse this client']='it needs a server (nfs.bats)'
                 ['this kernel cannot id-map a tmpfs']='Linux 6.3 and later can'
