@@ -131,8 +131,8 @@ int mount_options_add(struct mount_options *options, const char *option, struct 
                 return 0;
         }
         if (text_starts(option, "loop="))
-                return fail_because(error, EINVAL, OPERATION_PARSE, "options", "options: option \"%s\" is not supported",
-                                    option);
+                return fail_because(error, EINVAL, OPERATION_PARSE, "options",
+                                    "options: option \"%s\" is not supported", option);
         if (strchr(option, '=') == option)
                 return fail_because(error, EINVAL, OPERATION_PARSE, "options", "options: \"%s\" has no name", option);
         return is_foreign(option) ? 0 : add_fs_option(options, option, error);
