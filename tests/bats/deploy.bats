@@ -94,7 +94,7 @@ daemonset() {
 
 @test "the DaemonSet runs volume-reconcile in the node's namespaces, and before it remap-upgrade, with the programs that it has installed" {
         needs volume-reconcile
-        local image=$BATS_TEST_TMPDIR/image verbs=/srv/plugins/flexgraft~loop/verbs command
+        local image=$BATS_TEST_TMPDIR/image verbs=/srv/plugins/flexgraft~loop/verbs command kubelet
         enters_as_the_driver "$FLEXGRAFT_REPO/scripts/install-flexvolume"
         mkdir -p "$image"/{usr,dev,proc,host} "$image.local/sbin"
         ln -s usr/bin usr/sbin usr/lib usr/lib64 "$image/"
@@ -106,7 +106,9 @@ daemonset() {
         cp "$FLEXGRAFT_BIN/volume-reconcile" "$verbs/"
         printf '#!/bin/sh\necho "\\"upgraded\\""\n' >"$verbs/remap-upgrade"
         chmod +x "$verbs/remap-upgrade"
-        (exec -a /usr/bin/kubelet sh -c "read -r line" kubelet --volume-plugin-dir /srv/plugins) < <(exec sleep 1000000) &
+        mkfifo "$BATS_TEST_TMPDIR/never"
+        (exec -a /usr/bin/kubelet sh -c "read -r line" kubelet --volume-plugin-dir /srv/plugins) <>"$BATS_TEST_TMPDIR/never" >/dev/null 2>&1 3>&- &
+        kubelet=$!
         # on the node, and not in the container
         mkdir -p "$STATE_DIR/volumes"
         chmod 0700 "$STATE_DIR" "$STATE_DIR/volumes"
@@ -123,7 +125,7 @@ daemonset() {
         is "$(head -n 1 "$BATS_TEST_TMPDIR/said")" "what serves mounts: upgraded"
         is "$(sed -n 2p "$BATS_TEST_TMPDIR/said" | jq -c '[.status, .actions[].subject]')" '["Success","data.json"]'
         [[ -e $STATE_DIR/volumes/data.json.bad ]]
-        kill "$BACKGROUND_PID" %1
+        kill "$BACKGROUND_PID" "$kubelet"
         wait "$BACKGROUND_PID" || :
         umount "$STATE_DIR/volumes" /srv
 }
