@@ -196,6 +196,22 @@ node_of_ours() {
         assert_nothing_left
 }
 
+@test "a record of a mount that cannot be removed is a problem, and is not said to be removed" {
+        local record
+        start_container plain
+        helper mount-bind "$(bind_request /data)"
+        assert_success
+        record=$(ls "$STATE_DIR"/mounts/*.json)
+        stop_container "$CONTAINER_PID"
+        mount --bind "$record" "$record" # then it is busy
+        reconcile
+        assert_field '[.actions[] | select(.action | startswith("removed the record"))] | length' 0
+        assert_field '.problems | length' 1
+        umount "$record"
+        reconcile
+        [[ ! -e $record ]]
+}
+
 @test "the record of a tmpfs that is mounted nowhere goes" {
         install_driver flexgraft~tmpfs
         SPECS[cache]=$(spec cache size=1Mi)

@@ -118,9 +118,10 @@ static int reconcile_locked(const struct injected *injected, const char *id, str
                 reconcile_problem(reconcile, id, error);
                 return 0;
         }
-        reconcile_did(reconcile, "removed the record of a mount in a container that is gone", id);
         if (!reconcile->dry_run && mount_record_remove(state, id, error) < 0)
                 reconcile_problem(reconcile, id, error);
+        else
+                reconcile_did(reconcile, "removed the record of a mount in a container that is gone", id);
         return 0;
 }
 
