@@ -366,6 +366,22 @@ processes_are_not() {
         is "$(row fsopen state)" ok
 }
 
+@test "a profile that changed although a volume has it is told, as the other programs do that reject the file" {
+        local profile='"resource_provider_selector": {"resource_providers": [{"type": "loop", "name": "default"}]}, "volume_capabilities"'
+        printf '{"profile_matrix": {"db": {%s: {"mount": {}, "access_mode": {"mode": "SINGLE_NODE_WRITER"}}}}}\n' "$profile" >"$FLEXGRAFT_PROFILES"
+        helper volume-create '{"name": "data", "size": 4096, "profile": "db"}'
+        assert_success
+        check
+        is "$(row profiles.json state)" ok
+        sed -i 's/"mount": {}/"block": {}/' "$FLEXGRAFT_PROFILES"
+        check
+        is "$status $(row profiles.json state)" '1 missing'
+        is "$(row profiles.json found)" 'profile "db": "volume_capabilities" cannot change: volume "data" was made with it'
+        helper volume-delete '{"name": "data"}'
+        check
+        is "$(row profiles.json state)" ok
+}
+
 @test "a pool that does not answer is unknown within the time limit, and the other rows are there" {
         mkdir "$BATS_TEST_TMPDIR/fuse"
         background_ready "$FLEXGRAFT_TOOLS/silent-fuse" "$BATS_TEST_TMPDIR/fuse"

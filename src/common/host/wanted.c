@@ -124,6 +124,8 @@ static void read_profiles(struct profiles_seen *seen, struct error *error)
         json_t *profile;
         int r = profile_file_read(&seen->matrix, /* ignored= */ NULL, error);
 
+        if (r == 0 && profiles_check_changes(seen->wanted->config.state_dir, seen->matrix, error) == -EBADMSG)
+                r = -EBADMSG; /* what of the state directory cannot be read is in its own row */
         tell(file, r, error);
         seen->first = seen->wanted->file_count;
         json_object_foreach (seen->matrix, name, profile) {

@@ -177,27 +177,28 @@ static bool is_default(const struct config *config, const struct pool *pool)
         return strcmp(pool->path, path) == 0;
 }
 
-void pool_put_place(const struct config *config, const struct pool *pool, char *ret_place)
+void pool_put_location(const struct config *config, const struct pool *pool, char *ret_location)
 {
         int (*locate)(const struct config *config, const struct pool *pool, char *ret_location, struct error *error) =
                 pool->kind->locate_disks ?: pool->kind->locate;
-        char place[sizeof pool->path + sizeof pool->nfs];
-        char location[POOL_LOCATION_SIZE];
+        char said[sizeof pool->path + sizeof pool->nfs];
+        char located[POOL_LOCATION_SIZE];
         char share[PATH_MAX];
         struct error ignored;
 
         if (is_default(config, pool))
-                (void)text_copy(place, sizeof place, DEFAULT_POOLS "/" POOL_DEFAULT); /* it goes with the records */
+                (void)text_copy(said, sizeof said, DEFAULT_POOLS "/" POOL_DEFAULT); /* it goes with the records */
         else if (pool->path[0] != '\0')
-                (void)text_copy(place, sizeof place, pool->path);
+                (void)text_copy(said, sizeof said, pool->path);
         else if (pool->nfs.server[0] != '\0' && text_path_normal(pool->nfs.share, share) == 0)
-                (void)snprintf(place, sizeof place, "nfs:%s:%s", pool->nfs.server, share);
-        else if (locate(config, pool, location, &ignored) == 0)
-                (void)text_copy(place, sizeof place, location);
+                (void)snprintf(said, sizeof said, "nfs:%s:%s", pool->nfs.server, share);
+        else if (locate(config, pool, located, &ignored) == 0)
+                (void)text_copy(said, sizeof said, located);
         else
-                place[0] = '\0';
-        if (!text_copy(ret_place, PROVISION_PLACE_MAX, place))
-                (void)snprintf(ret_place, PROVISION_PLACE_MAX, "hash:%016llx", (unsigned long long)hash_text(place));
+                said[0] = '\0';
+        if (!text_copy(ret_location, PROVISION_LOCATION_MAX, said))
+                (void)snprintf(ret_location, PROVISION_LOCATION_MAX, "hash:%016llx",
+                               (unsigned long long)hash_text(said));
 }
 
 uint64_t pool_share(const struct pool *pool, uint64_t bytes)

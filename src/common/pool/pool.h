@@ -47,10 +47,10 @@ int pool_each(const struct config *config, pool_function *function, void *argume
 int pool_each_implied(const struct config *config, pool_function *function, void *argument, struct error *error);
 
 /*
- * pool_put_place() - where its file says that the pool is, in words that a reboot does not change: "/srv/fast", "lvm:vg0",
- * "nfs:nas:/export". ret_place is "" where that cannot be told. PROVISION_PLACE_MAX bytes.
+ * pool_put_location() - where its file says that the pool is, in words that a reboot does not change: "/srv/fast", "lvm:vg0",
+ * "nfs:nas:/export". ret_location is "" where that cannot be told. PROVISION_LOCATION_MAX bytes.
  */
-void pool_put_place(const struct config *config, const struct pool *pool, char *ret_place);
+void pool_put_location(const struct config *config, const struct pool *pool, char *ret_location);
 
 /* pool_share() - how many of its bytes the pool may use ("maxPercent"). */
 uint64_t pool_share(const struct pool *pool, uint64_t bytes);

@@ -125,7 +125,7 @@ static int check_first_use(const struct config *config, const struct pool *pool,
         int r = provision_record_open(config->state_dir, /* create= */ false, &made, error);
 
         if (r == 0)
-                r = provision_record_each(&made, expect_made, &use, error);
+                r = provision_record_each(&made, /* set_aside= */ true, expect_made, &use, error);
         if (r < 0 && r != -ENOENT)
                 return r;
         r = state_open(config->state_dir, "volumes", /* create= */ false, &attached, error);

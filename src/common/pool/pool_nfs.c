@@ -241,7 +241,7 @@ static int each(const struct config *config, const struct pool *pool, pool_item_
 
         if (r < 0)
                 return r == -ENOENT ? 0 : r;
-        return provision_record_each(&records, pass_on, &walk, error);
+        return provision_record_each(&records, /* set_aside= */ true, pass_on, &walk, error);
 }
 
 static int create(const struct config *config, const struct pool *pool, const struct provision_record *record,

@@ -55,7 +55,7 @@ static const struct record_field fields[] = {
         OPTIONAL(TEXT, "restoring", restoring, "snapshot whose content is being put back; empty: none"),
         OPTIONAL(TEXT, "driver", driver, "driver that made it from its option \"size\"; empty: volume-create did"),
         OPTIONAL(NUMBER, "born", born, "when the volume was made or adopted, in nanoseconds since 1970"),
-        OPTIONAL(TEXT, "place", place, "where its pool was, by the pool's file, when it was made; empty: not noted"),
+        OPTIONAL(TEXT, "place", location, "where its pool was, by the pool's file, when it was made; empty: not noted"),
         ROW(TEXT, "namespace", namespace,
             "Kubernetes namespace of the pods that may have it; \"-\": it is the CSI driver's", .optional = true,
             .with = "namespace"),
@@ -220,6 +220,7 @@ int provision_record_remove(const struct state *state, const char *name, const c
 
 struct walk {
         const struct state *state;
+        bool set_aside;
         provision_record_function *function;
         void *argument;
 };
@@ -230,7 +231,8 @@ static int pass_on(void *record, const char *file, void *argument, struct error 
         char stem[NAME_MAX + 1];
 
         if (record == NULL && error->errnum == EBADMSG) {
-                set_aside(walk->state, file, /* name= */ NULL);
+                if (walk->set_aside)
+                        set_aside(walk->state, file, /* name= */ NULL);
                 return 0;
         }
         if (record == NULL && error->errnum != EPROTONOSUPPORT)
@@ -239,10 +241,10 @@ static int pass_on(void *record, const char *file, void *argument, struct error 
         return walk->function(record, stem, walk->argument, error);
 }
 
-int provision_record_each(const struct state *state, provision_record_function *function, void *argument,
-                          struct error *error)
+int provision_record_each(const struct state *state, bool set_aside, provision_record_function *function,
+                          void *argument, struct error *error)
 {
-        struct walk walk = { .state = state, .function = function, .argument = argument };
+        struct walk walk = { .state = state, .set_aside = set_aside, .function = function, .argument = argument };
         struct provision_record record;
 
         return record_each(state, &provision_record_table, &record, pass_on, &walk, error);

@@ -15,12 +15,12 @@
 #include "state/record.h"
 #include "state/state_dir.h"
 
-#define POOL_NAME_MAX 129         /* terminated */
-#define PROVISION_NAME_MAX 256    /* terminated */
-#define PROVISION_ID_MAX 256      /* terminated */
-#define PROVISION_IDENTITY_MAX 48 /* terminated */
-#define PROVISION_TARGET_MAX 256  /* terminated */
-#define PROVISION_PLACE_MAX 320   /* terminated */
+#define POOL_NAME_MAX 129          /* terminated */
+#define PROVISION_NAME_MAX 256     /* terminated */
+#define PROVISION_ID_MAX 256       /* terminated */
+#define PROVISION_IDENTITY_MAX 48  /* terminated */
+#define PROVISION_TARGET_MAX 256   /* terminated */
+#define PROVISION_LOCATION_MAX 320 /* terminated */
 
 enum provision_lifecycle {
         PROVISION_CREATING, /* perhaps there in part */
@@ -38,7 +38,7 @@ struct provision_record {
         char name[PROVISION_NAME_MAX];
         char pool[POOL_NAME_MAX];
         char pool_type[16];
-        char place[PROVISION_PLACE_MAX];       /* where its pool was then (pool_put_place()); "": not noted */
+        char location[PROVISION_LOCATION_MAX]; /* where its pool was then (pool_put_location()); "": not noted */
         char profile[PROVISION_NAME_MAX];      /* "": none */
         char target_type[8];                   /* "mount" or "block" */
         char fs_type[32];                      /* "": not given */
@@ -106,12 +106,13 @@ int provision_record_remove(const struct state *state, const char *name, const c
 
 /*
  * provision_record_each() - call function() with every record until it returns other than 0, which is the result. For a
- * record of another version record is NULL. stem: the volume's name, as volume_record_stem() makes it.
+ * record of another version record is NULL. stem: the volume's name, as volume_record_stem() makes it. set_aside: have
+ * damaged ones renamed; false: pass over them, and change nothing.
  */
 typedef int provision_record_function(const struct provision_record *record, const char *stem, void *argument,
                                       struct error *error);
-int provision_record_each(const struct state *state, provision_record_function *function, void *argument,
-                          struct error *error);
+int provision_record_each(const struct state *state, bool set_aside, provision_record_function *function,
+                          void *argument, struct error *error);
 
 void provision_record_release(struct provision_record *record);
 #define cleanup_provision_record __attribute__((cleanup(provision_record_release)))
@@ -123,7 +124,7 @@ void provision_record_tidy(struct state *state);
  * ---- the records of volumes by what they are called in their pools: entries in the index (state/use_index.h),
  * so that whose a disk is costs the same however many volumes there are.
  *
- * The key is the id alone: pools that are one place under several names have the same ids, and the place of a pool may
+ * The key is the id alone: pools that are one location under several names have the same ids, and the location of a pool may
  * change. An entry is made before its record is written, and removed after it. One whose record has another id says nothing.
  */
 

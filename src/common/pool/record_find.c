@@ -22,7 +22,7 @@ static int add_record(const struct provision_record *record, const char *stem, v
 
 static int complete(const struct state *records, struct error *error)
 {
-        int r = provision_record_each(records, add_record, (void *)records, error);
+        int r = provision_record_each(records, /* set_aside= */ true, add_record, (void *)records, error);
 
         if (r != 0)
                 return r;

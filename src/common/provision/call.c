@@ -58,15 +58,15 @@ int provision_call_use_pool(struct provision_call *call, const char *name, struc
         return r;
 }
 
-/* What was made before places were noted, or was moved with its pool since. A failure leaves it as it was. */
-static void note_place(const struct provision_call *call, struct provision_record *record)
+/* What was made before locations were noted, or was moved with its pool since. A failure leaves it as it was. */
+static void note_location(const struct provision_call *call, struct provision_record *record)
 {
-        char was[PROVISION_PLACE_MAX];
+        char was[PROVISION_LOCATION_MAX];
         struct error ignored;
 
-        (void)text_copy(was, sizeof was, record->place);
-        pool_put_place(&call->config, &call->pool, record->place);
-        if (record->lifecycle == PROVISION_CREATED && strcmp(was, record->place) != 0)
+        (void)text_copy(was, sizeof was, record->location);
+        pool_put_location(&call->config, &call->pool, record->location);
+        if (record->lifecycle == PROVISION_CREATED && strcmp(was, record->location) != 0)
                 (void)provision_record_write(&call->state, record, FILE_DURABLE, &ignored);
 }
 
@@ -88,15 +88,15 @@ int provision_call_use_pool_of(struct provision_call *call, const struct provisi
         return fail_changed(record, call->kind->type, record->pool_type, /* or_else= */ "", error);
 }
 
-int provision_call_check_place(const struct provision_call *call, const struct pool *pool,
-                               const struct provision_record *record, struct error *error)
+int provision_call_check_location(const struct provision_call *call, const struct pool *pool,
+                                  const struct provision_record *record, struct error *error)
 {
-        char place[PROVISION_PLACE_MAX];
+        char location[PROVISION_LOCATION_MAX];
 
-        pool_put_place(&call->config, pool, place);
-        if (record->place[0] == '\0' || place[0] == '\0' || strcmp(record->place, place) == 0)
+        pool_put_location(&call->config, pool, location);
+        if (record->location[0] == '\0' || location[0] == '\0' || strcmp(record->location, location) == 0)
                 return 0;
-        return fail_changed(record, place, record->place,
+        return fail_changed(record, location, record->location,
                             "; or give the volume up: volume-delete with \"reclaimPolicy\": \"retain\"", error);
 }
 
@@ -144,10 +144,10 @@ int provision_call_look_again(const struct provision_call *call, struct provisio
         if (r < 0 && r != -ENOENT)
                 return r;
         if (r == 0 && provision_call_is_volume(record, ret_item)) {
-                note_place(call, record);
+                note_location(call, record);
                 return 0;
         }
-        r = provision_call_check_place(call, &call->pool, record, error);
+        r = provision_call_check_location(call, &call->pool, record, error);
         return r < 0 ? r
                      : fail_because(error, ENOENT, OPERATION_LOOK_AGAIN, record->id,
                                     "the volume is not in pool \"%.128s\" any more; volume-delete removes its record",
@@ -189,7 +189,7 @@ void provision_call_init_record(const struct provision_call *call, struct provis
         (void)text_copy(ret_record->name, sizeof ret_record->name, request->name);
         (void)text_copy(ret_record->pool, sizeof ret_record->pool, call->pool.name);
         (void)text_copy(ret_record->pool_type, sizeof ret_record->pool_type, call->pool.kind->type);
-        pool_put_place(&call->config, &call->pool, ret_record->place);
+        pool_put_location(&call->config, &call->pool, ret_record->location);
         (void)text_copy(ret_record->profile, sizeof ret_record->profile, request->profile ?: "");
         (void)text_copy(ret_record->target, sizeof ret_record->target, request->target ?: "");
         (void)text_copy(ret_record->namespace, sizeof ret_record->namespace, request->namespace ?: "");

@@ -46,11 +46,11 @@ int provision_call_use_pool(struct provision_call *call, const char *name, struc
 int provision_call_use_pool_of(struct provision_call *call, const struct provision_record *record, struct error *error);
 
 /*
- * provision_call_check_place() - that the pool of a volume that is not found in it is where it was when the volume was
- * made. Errors: ENODEV its file says another place: that nothing is there says nothing of the volume.
+ * provision_call_check_location() - that the pool of a volume that is not found in it is where it was when the volume was
+ * made. Errors: ENODEV its file says another location: that nothing is there says nothing of the volume.
  */
-int provision_call_check_place(const struct provision_call *call, const struct pool *pool,
-                               const struct provision_record *record, struct error *error);
+int provision_call_check_location(const struct provision_call *call, const struct pool *pool,
+                                  const struct provision_record *record, struct error *error);
 
 /* provision_call_lock_pool() - lock the call's pool, instead of the one it had locked. */
 int provision_call_lock_pool(struct provision_call *call, struct error *error);
@@ -64,7 +64,7 @@ bool provision_call_is_volume(const struct provision_record *record, const struc
 
 /*
  * provision_call_look_again() - find a volume in the call's pool, and note in its record where that is. With the lock of
- * its name. Errors: ENOENT it is not there any more; ENODEV, as provision_call_check_place().
+ * its name. Errors: ENOENT it is not there any more; ENODEV, as provision_call_check_location().
  */
 int provision_call_look_again(const struct provision_call *call, struct provision_record *record,
                               struct pool_item *ret_item, struct error *error);

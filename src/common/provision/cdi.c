@@ -278,7 +278,7 @@ static int write_files(const struct config *config, const struct state *state, c
                 return r;
         collection.devices = json_array();
         collection.left_out = left_out;
-        r = provision_record_each(state, add_volume, &collection, error);
+        r = provision_record_each(state, /* set_aside= */ true, add_volume, &collection, error);
         volumes = spec("flexgraft.io/volume", sorted(collection.devices));
         if (r == 0 && volumes == NULL)
                 r = fail(error, ENOMEM, OPERATION, VOLUMES);

@@ -103,7 +103,7 @@ static int begin_copy(struct provision_call *call, const struct provision_record
                 (void)text_copy(ret_record->pool_type, sizeof ret_record->pool_type, call->kind->type);
                 ret_record->profile[0] = '\0'; /* which says how the other one lies in its pool */
         }
-        pool_put_place(&call->config, &call->pool, ret_record->place);
+        pool_put_location(&call->config, &call->pool, ret_record->location);
         (void)text_copy(ret_record->reclaim_policy, sizeof ret_record->reclaim_policy,
                         call->request->reclaim_policy ?: "delete");
         (void)text_copy(ret_record->target, sizeof ret_record->target, call->request->target ?: "");

@@ -83,7 +83,7 @@ static int check_gone(const struct provision_call *call, const struct provision_
         int r = call->within ? 0 : owners_check_detached(call, record, error);
 
         if (r == 0)
-                r = provision_call_check_place(call, &call->pool, record, error);
+                r = provision_call_check_location(call, &call->pool, record, error);
         return r == -ENODEV && is_given_up(call) ? 1 : r;
 }
 
@@ -111,7 +111,7 @@ static int find_unused(const struct provision_call *call, const struct provision
         }
         if (gone > 0) {
                 log_say("volume %s is given up, and kept where pool %s was: %s", record->name, record->pool,
-                        record->place);
+                        record->location);
                 return 0;
         }
         if ((r = owners_check_unused(call, &call->pool, record->id, error)) < 0 ||
@@ -319,7 +319,7 @@ static int is_there(const struct provision_call *call, const struct provision_re
         r = pool.kind->look(&call->config, &pool, record->id, &item, error);
         if (r == 0 && provision_call_is_volume(record, &item))
                 return 1;
-        return r < 0 && r != -ENOENT ? r : provision_call_check_place(call, &pool, record, error);
+        return r < 0 && r != -ENOENT ? r : provision_call_check_location(call, &pool, record, error);
 }
 
 int delete_record_left(struct provision_call *call, const char *name, const char *id, struct error *error)

@@ -314,5 +314,5 @@ int list_pools(struct provision_call *call, struct error *error)
                 r = pool_each_implied(&call->config, add_pool, call, error);
         if (r < 0 || call->request->verb != PROVISION_LIST || call->state.dir_fd < 0)
                 return r;
-        return provision_record_each(&call->state, add_volume, call, error);
+        return provision_record_each(&call->state, /* set_aside= */ true, add_volume, call, error);
 }

@@ -65,7 +65,9 @@ int owners_read(struct provision_call *call, struct error *error)
         json_decref(call->locations);
         call->owners = json_object();
         call->locations = json_object();
-        return call->state.dir_fd < 0 ? 0 : provision_record_each(&call->state, note_owner, call, error);
+        return call->state.dir_fd < 0
+                       ? 0
+                       : provision_record_each(&call->state, /* set_aside= */ true, note_owner, call, error);
 }
 
 /* Of a disk's id, what a record of another version most likely has as its file's name: the part before the suffix. */

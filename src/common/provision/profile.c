@@ -181,7 +181,7 @@ static int note_user(const struct provision_record *record, const char *stem, vo
 }
 
 /* A volume's profile does not change. The records are read only where a known profile has changed. */
-static int check_frozen(const json_t *matrix, const struct profiles *kept, const struct state *state,
+static int check_frozen(const json_t *matrix, const struct profiles *kept, const struct state *state, bool set_aside,
                         struct error *error)
 {
         cleanup_json json_t *changed = json_object();
@@ -196,7 +196,7 @@ static int check_frozen(const json_t *matrix, const struct profiles *kept, const
                         return fail(error, ENOMEM, "read profiles", name);
         }
         return state->dir_fd >= 0 && json_object_size(changed) > 0
-                       ? provision_record_each(state, note_user, changed, error)
+                       ? provision_record_each(state, set_aside, note_user, changed, error)
                        : 0;
 }
 
@@ -234,7 +234,7 @@ int profiles_load(const char *state_dir, struct profiles *ret_profiles, struct e
                 return r;
         read_kept(&state, &kept);
         if ((r = profile_file_read(&matrix, ret_profiles->ignored, &broken)) == 0)
-                r = check_frozen(matrix, &kept, &state, &broken);
+                r = check_frozen(matrix, &kept, &state, /* set_aside= */ true, &broken);
         if (r < 0) {
                 (void)snprintf(ret_profiles->problem, sizeof ret_profiles->problem, "%.200s: %.300s",
                                profile_file_path(), error_why(&broken));
@@ -248,6 +248,18 @@ int profiles_load(const char *state_dir, struct profiles *ret_profiles, struct e
             !(json_equal(ret_profiles->active, kept.active) && json_equal(ret_profiles->inactive, kept.inactive)))
                 keep(&state, ret_profiles);
         return 0;
+}
+
+int profiles_check_changes(const char *state_dir, const json_t *matrix, struct error *error)
+{
+        cleanup_profiles struct profiles kept = {};
+        cleanup_state struct state state = STATE_NONE;
+        int r = provision_record_open(state_dir, /* create= */ false, &state, error);
+
+        if (r < 0)
+                return r == -ENOENT ? 0 : r;
+        read_kept(&state, &kept);
+        return check_frozen(matrix, &kept, &state, /* set_aside= */ false, error);
 }
 
 json_t *profiles_inactive(const struct profiles *profiles)

@@ -43,6 +43,12 @@ struct profiles {
  */
 int profiles_load(const char *state_dir, struct profiles *ret_profiles, struct error *error);
 
+/*
+ * profiles_check_changes() - whether profiles_load() would take these, of the file, after the set before it. Changes
+ * nothing, and takes no lock. Errors: EBADMSG a profile changed that a volume has; of reading the state directory.
+ */
+int profiles_check_changes(const char *state_dir, const json_t *matrix, struct error *error);
+
 /* profiles_inactive() - the names that volumes have and the file does not; the caller owns the array. */
 json_t *profiles_inactive(const struct profiles *profiles);
 

@@ -213,7 +213,7 @@ int provision_tidy(const struct config *config, bool dry_run, provision_thaw *th
         call = (struct provision_call){ .config = *config, .state = STATE_NONE };
         r = provision_record_open(config->state_dir, /* create= */ false, &call.state, error);
         if (r == 0)
-                r = provision_record_each(&call.state, tidy_one, (void *)&tidying, error);
+                r = provision_record_each(&call.state, /* set_aside= */ true, tidy_one, (void *)&tidying, error);
         close_pools(tidying.pools);
         if (r >= 0 && !dry_run) {
                 provision_record_tidy(&call.state);

@@ -69,7 +69,8 @@ static int thaw_all(struct reconcile_round *round, struct error *error)
                         ? -ENOENT
                         : provision_record_open(round->config.state_dir, /* create= */ false, &state, error);
 
-        return r < 0 ? (r == -ENOENT ? 0 : r) : provision_record_each(&state, thaw, &thawing, error);
+        return r < 0 ? (r == -ENOENT ? 0 : r)
+                     : provision_record_each(&state, /* set_aside= */ true, thaw, &thawing, error);
 }
 
 static int run_round(void *argument, struct error *error)

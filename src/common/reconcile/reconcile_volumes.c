@@ -65,7 +65,7 @@ static int forget(struct reconcile_round *round, struct volume_call *call, const
         return 0;
 }
 
-static void drop(struct reconcile_round *round, struct volume_call *call)
+static void remove_record(struct reconcile_round *round, struct volume_call *call)
 {
         struct error error = {};
 
@@ -143,7 +143,7 @@ static void remove_volume(struct reconcile_round *round, struct volume_call *cal
         if (record->formatting[0] != '\0')
                 keep_for_formatting(round, call);
         else
-                drop(round, call);
+                remove_record(round, call);
 }
 
 /* In the record, too. */
