@@ -12,8 +12,7 @@ static size_t least(size_t one, size_t other)
         return one < other ? one : other;
 }
 
-/* The distance of Damerau and Levenshtein, where no part is changed twice. */
-static size_t distance_of(const char *one, const char *other)
+size_t nearest_distance(const char *one, const char *other)
 {
         size_t rows[3][NEAREST_MAX + 1];
         size_t m = strlen(other);
@@ -42,7 +41,7 @@ void nearest_offer(struct nearest *nearest, const char *word)
 
         if (length >= NEAREST_MAX || strlen(word) >= NEAREST_MAX)
                 return;
-        distance = distance_of(nearest->asked, word);
+        distance = nearest_distance(nearest->asked, word);
         if (distance > 1 && length > 3 && text_starts(word, nearest->asked))
                 distance = 1;
         if (distance > 2 || distance * 3 > length || (nearest->word[0] != '\0' && distance >= nearest->distance))

@@ -9,6 +9,13 @@
 
 #define NEAREST_MAX 64 /* bytes of a word; a longer one is near nothing */
 
+/*
+ * nearest_distance() - how many letters are to be inserted, removed, replaced or exchanged with their neighbour, to make
+ * one word of the other (the distance of Damerau and Levenshtein, where no part is changed twice). other: of less than
+ * NEAREST_MAX bytes.
+ */
+size_t nearest_distance(const char *one, const char *other);
+
 /* What is nearest so far: begin with zeroes and the word in question. */
 struct nearest {
         const char *asked;

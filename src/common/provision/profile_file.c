@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/nearest.h"
 #include "base/reply.h"
 #include "base/text.h"
 #include "pool/record.h"
@@ -143,55 +144,14 @@ static bool put_letters(const char *name, char ret_letters[FIELD_SIZE])
         return *name == '\0';
 }
 
-static size_t least(size_t one, size_t other)
-{
-        return one < other ? one : other;
-}
-
-/* How many characters must be inserted, removed or replaced to make one text of the other. */
-static size_t distance(const char *one, const char *other)
-{
-        size_t row[FIELD_SIZE + 1];
-        size_t length = strlen(other);
-
-        for (size_t j = 0; j <= length; j++)
-                row[j] = j;
-        for (size_t i = 1; one[i - 1] != '\0'; i++) {
-                size_t diagonal = row[0];
-
-                row[0] = i;
-                for (size_t j = 1; j <= length; j++) {
-                        size_t above = row[j];
-
-                        row[j] = least(least(above, row[j - 1]) + 1, diagonal + (one[i - 1] != other[j - 1]));
-                        diagonal = above;
-                }
-        }
-        return row[length];
-}
-
-/* Whether two neighbours have changed their places, and nothing else is different. */
-static bool is_swapped(const char *one, const char *other)
-{
-        size_t at = 0;
-
-        while (one[at] != '\0' && one[at] == other[at])
-                at++;
-        return one[at] != '\0' && other[at] != '\0' && one[at] == other[at + 1] && one[at + 1] == other[at] &&
-               strcmp(one + at + 2, other + at + 2) == 0;
-}
-
-/*
- * Whether it is the field in another case or with other separators, or with one letter in four wrong, or two neighbours
- * exchanged.
- */
+/* Whether it is the field in another case or with other separators, or with one letter in four wrong. */
 static bool is_nearly(const char *name, const char *field)
 {
         char letters[FIELD_SIZE];
         char of_field[FIELD_SIZE];
 
         return put_letters(name, letters) && put_letters(field, of_field) &&
-               (distance(letters, of_field) <= strlen(of_field) / 4 || is_swapped(letters, of_field));
+               nearest_distance(letters, of_field) <= strlen(of_field) / 4;
 }
 
 /* The row of a field in one of its two spellings; NULL: it is unknown. */
