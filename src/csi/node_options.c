@@ -2,9 +2,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "awaited.h"
 #include "base/json.h"
+#include "base/nearest.h"
 #include "base/text.h"
 #include "capability.h"
 #include "controller.h"
@@ -23,6 +25,10 @@ static const char *const known_keys[] = { "type",        "pool",           "prof
                                           "preallocate", "usage",          "source",     "device",      "path",
                                           "recursive",   "mode",           "inodes",     "volumegroup", "volumeID",
                                           "eraseAfter",  "kataContainers", "idMappable", NULL };
+
+/* Those of a volume on a server, in any case; csi-driver-nfs has the rest of them, too, and they say nothing here. */
+static const char *const server_keys[] = { "server",           "share",    "subDir", "mountOptions",
+                                           "mountPermissions", "onDelete", NULL };
 
 /* kubelet's information about the pod, as it calls it for FlexVolume. */
 #define NAMESPACE_KEY "pod.namespace"
@@ -156,10 +162,59 @@ static const char *add_capability(const struct node_use *use, json_t *options)
         return add_flags(use, options);
 }
 
+static bool is_of_server(const char *key)
+{
+        for (size_t i = 0; server_keys[i] != NULL; i++)
+                if (strcasecmp(key, server_keys[i]) == 0)
+                        return true;
+        return false;
+}
+
+/* Why an attribute that says nothing here is one, as a text that is the caller's until the next; NULL: it says something. */
+static const char *check_attribute(const char *key, bool nfs)
+{
+        static char problem[NEAREST_HINT_MAX + 128];
+        struct nearest nearest = { .asked = key };
+        char hint[NEAREST_HINT_MAX];
+
+        if (text_starts(key, POD_PREFIX) || text_among(key, known_keys) || (nfs && is_of_server(key)))
+                return NULL;
+        for (size_t i = 0; known_keys[i] != NULL; i++)
+                nearest_offer(&nearest, known_keys[i]);
+        for (size_t i = 0; server_keys[i] != NULL; i++)
+                nearest_offer(&nearest, server_keys[i]);
+        nearest_hint(&nearest, hint);
+        if (is_of_server(key))
+                (void)snprintf(problem, sizeof problem,
+                               "attribute \"%.64s\" is for volumes with \"server\" and \"share\"", key);
+        else
+                (void)snprintf(problem, sizeof problem, "no volume has an attribute \"%.64s\"%s", key, hint);
+        return problem;
+}
+
+/*
+ * A person wrote the attributes of an inline volume: one that says nothing is a mistake. Those of a PersistentVolume may be
+ * a provisioner's.
+ */
+static const char *check_attributes(const struct node_use *use)
+{
+        const char *problem = NULL;
+
+        for (size_t i = 0; node_is_inline(use) && problem == NULL && i < use->context_count; i++) {
+                const char *key;
+                const char *ignored;
+
+                csi_map_entry(use->context[i], &key, &ignored);
+                problem = check_attribute(key, node_is_nfs(use));
+        }
+        return problem;
+}
+
 json_t *node_options(const struct node_use *use, const char **ret_problem)
 {
         json_t *options = json_object();
-        const char *problem = NULL;
+        const char *problem = check_attributes(use);
+        const char *of_share;
         const char *of_flags;
 
         for (size_t i = 0; known_keys[i] != NULL; i++)
@@ -168,7 +223,8 @@ json_t *node_options(const struct node_use *use, const char **ret_problem)
         set(options, "kubernetes.io/pvOrVolumeName", use->name);
         if (node_is_nfs(use)) {
                 set(options, "type", CSI_TYPE_SERVER);
-                problem = add_share(use, options);
+                of_share = add_share(use, options);
+                problem = problem != NULL ? problem : of_share;
         }
         add_pod(use, options);
         of_flags = add_capability(use, options);

@@ -793,6 +793,16 @@ waits_for_container() {
         all_gone
 }
 
+@test "an inline volume with a misspelt attribute is refused by its name" {
+        CONTEXT='"size": "16Mi", "preallocat": "true"' ID=csi-misspelt
+        publish_inline
+        answers INVALID_ARGUMENT 'attribute "preallocat" (the nearest is preallocate)'
+        CONTEXT='"type": "tmpfs", "size": "1Mi", "subDir": "x"'
+        publish_inline
+        answers INVALID_ARGUMENT 'attribute "subDir" is for volumes with "server" and "share"'
+        all_gone
+}
+
 @test "an inline volume that an earlier call has made is not deleted when a repeat fails" {
         ID=csi-kept CONTEXT='"size": "16Mi"'
         publish_inline
