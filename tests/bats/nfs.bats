@@ -325,7 +325,7 @@ GROUPS_2001=$(seq -s, 2001 2030)
 }
 
 # bats test_tags=kernel_too
-@test "versions are said as vers, nfsvers or minorversion" {
+@test "versions are said as vers, nfsvers or minorversion, and the last one counts" {
         local options want
         start_client plain-nouserns
         while read -r options want; do
@@ -337,6 +337,9 @@ GROUPS_2001=$(seq -s, 2001 2030)
 nfsvers=4.1 4.1
 vers=4,minorversion=1 4.1
 nfsvers=3 3
+vers=4,v4.1 4.1
+nfsvers=4.2,vers=3 3
+vers=3,nfsvers=4.2 4.2
 END
 }
 

@@ -101,13 +101,17 @@ static bool is_version(const char *option)
         return text_starts(option, "vers=") || text_starts(option, "nfsvers=") || text_among(option, version_words);
 }
 
-/* The version that the options name, as "4.2"; NULL: none. */
+/* The version that the options name, as "4.2"; NULL: none. The last one counts, as to the kernel. */
 static const char *named_version(const struct nfs_mount *mount)
 {
-        const char *value = option_value(mount, "vers") ?: option_value(mount, "nfsvers");
-        const char *word = value == NULL ? option_among(mount, version_words) : NULL;
+        for (size_t i = mount->options->fs_count; i > 0; i--) {
+                const char *option = mount->options->fs_options[i - 1];
+                const char *value = strchr(option, '=');
 
-        return word != NULL ? word + 1 : value;
+                if (is_version(option))
+                        return value != NULL ? value + 1 : option + 1; /* "vers=4.2", or "v4.2" */
+        }
+        return NULL;
 }
 
 static bool says_locks(const struct nfs_mount *mount)
