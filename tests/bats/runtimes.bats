@@ -223,6 +223,7 @@ elsewhere() {
         put "$SHIMS/k8s.io/db${ID:2}/init.pid" "$CONTAINER_PID"
         for name in '"db"' '{"id": "db"}' "\"db${ID:2:9}\""; do
                 refuses_container "$name" ENOENT
+                message_has 'the beginning of an id must have 12 characters'
         done
         mount_into "\"db${ID:2:10}\""
         mount_into '{"id": "db", "runtime": "containerd"}'

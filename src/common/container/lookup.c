@@ -44,6 +44,7 @@ struct search {
         const struct runtime *runtime; /* that has it */
         char full[CONTAINER_ID_FULL + 1];
         bool known; /* a runtime has it, running or not */
+        bool brief; /* it could be the beginning of an id, and is too short for one */
 };
 
 /* Two runtimes may have the same process: an engine, and the runtime that it runs. */
@@ -175,9 +176,10 @@ static int conclude(const struct search *search, struct container_process *ret_p
         if (search->known)
                 return fail_because(error, ESRCH, OPERATION_FIND_CONTAINER, search->subject,
                                     "the container is not running");
-        return fail_because(error, ENOENT, OPERATION_FIND_CONTAINER, search->subject, "no %s in %s",
+        return fail_because(error, ENOENT, OPERATION_FIND_CONTAINER, search->subject, "no %s in %s%s",
                             search->pod != NULL ? "such container of a pod" : "container of this name or id",
-                            search->where->runtime != NULL ? search->where->runtime : container_lookup_runtimes());
+                            search->where->runtime != NULL ? search->where->runtime : container_lookup_runtimes(),
+                            search->brief ? "; the beginning of an id must have 12 characters" : "");
 }
 
 int container_lookup_find(const char *id, const struct container_lookup *where, struct container_process *ret_process,
@@ -189,11 +191,12 @@ int container_lookup_find(const char *id, const struct container_lookup *where, 
 
         assert(strchr(id, '/') == NULL && id[0] != '.');
         r = visit_all(&search, find_in, error);
-        if (r == 0 && !search.known && strlen(id) >= where->prefix_minimum && strlen(id) < CONTAINER_ID_FULL &&
-            strspn(id, "0123456789abcdef") == strlen(id)) {
-                wanted.prefix = true;
-                r = visit_all(&search, find_in, error);
+        if (r == 0 && !search.known && strlen(id) < CONTAINER_ID_FULL && strspn(id, "0123456789abcdef") == strlen(id)) {
+                search.brief = strlen(id) < where->prefix_minimum;
+                wanted.prefix = !search.brief;
         }
+        if (wanted.prefix)
+                r = visit_all(&search, find_in, error);
         return r < 0 ? r : conclude(&search, ret_process, error);
 }
 
