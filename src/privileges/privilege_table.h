@@ -109,7 +109,7 @@
 /* Mount and unmount on the node. */
 #define GROUP_NODE_MOUNT                                                                                               \
         "open_tree", "mount_setattr", "fsopen", "fsconfig", "fsmount", "fspick", "move_mount", "umount2", "fchdir",    \
-                "chdir", "unshare", "close_range", "setsid"
+                "chdir", "unshare", "close_range", "setsid", "alarm", "setitimer"
 
 /* Give orders to an exec helper (process/exec_helper). */
 #define GROUP_ORDER "sendto", "recvfrom", "kill/kill"
@@ -158,7 +158,8 @@
                 "futex", "mprotect", "madvise", "rseq", "set_robust_list", "clone3/absent", "sched_getaffinity",       \
                 "rt_sigprocmask", "rt_sigaction", "gettid", "prlimit64", "getrlimit", "setrlimit", "pidfd_open",       \
                 "poll", "sysinfo", "uname", "sched_yield", "clock_nanosleep", "nanosleep", "prctl/name",               \
-                "close_range", "getuid", "dup2", "unshare", "mount_setattr", "move_mount", "umount2", "fgetxattr"
+                "close_range", "getuid", "dup2", "unshare", "mount_setattr", "move_mount", "umount2", "fgetxattr",     \
+                "alarm", "setitimer"
 
 /* To place any mount in a container. */
 #define CAPABILITIES_INJECT                                                                                            \

@@ -89,10 +89,11 @@ static _Noreturn void force(void)
                         _exit(EXIT_SUCCESS);
                 (void)poll(NULL, 0, DEAD_SERVER_TICK_MS);
         }
-        if (dead_server_begin(FD_ROOT, "", &server) < 0)
-                _exit(EXIT_SUCCESS);
-        keep_descriptor(fileno(server.statistics));
-        force_until_closed(&server, keeper);
+        if (dead_server_begin(FD_ROOT, "", &server) == 0) {
+                keep_descriptor(fileno(server.statistics));
+                force_until_closed(&server, keeper);
+        }
+        dead_server_end(&server);
         _exit(EXIT_SUCCESS);
 }
 

@@ -113,7 +113,7 @@ write_to_the_dead() {
         is "$(stat -c %s "$EXPORTED/file")" $((64 * 1024 * 200)) "bytes on the server"
 }
 
-@test "a call whose server falls silent before its export is mounted ends in its time: nobody waits for the end of the mount" {
+@test "a call whose server falls silent before its export is mounted ends in its time, and does not wait for the end of the mount" {
         local said=$BATS_TEST_TMPDIR/said
         start_client plain-nouserns
         nfs_changed+=' frozen'

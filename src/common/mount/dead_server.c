@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -18,6 +19,7 @@
 #define PLACE "/proc"     /* in the private namespace; a directory that every node has */
 #define DEAD_MS 10000     /* no answer for so long */
 #define UNDER_WAY_MS 1000 /* a live server answers sooner what was sent last */
+#define END_SECONDS 5
 
 /* Without asking the server: what the kernel's table says of the mount, and whether there are more of its filesystem. */
 static int look_for_others(uint64_t device, bool placed)
@@ -109,6 +111,7 @@ int dead_server_begin(int dir_fd, const char *path, struct dead_server *ret_serv
                 return -errno;
         if (move_mount(dir_fd, path, AT_FDCWD, PLACE, placed ? 0 : MOVE_MOUNT_F_EMPTY_PATH) < 0)
                 return -errno;
+        ret_server->taken = true;
         if (!read_counts(ret_server, &ret_server->sent, &ret_server->received))
                 return -EMEDIUMTYPE;
         ret_server->sent_ms = ret_server->received_ms = clock_now_ms();
@@ -133,4 +136,13 @@ bool dead_server_look(struct dead_server *server)
                 return false;
         (void)umount2(PLACE, UMOUNT_NOFOLLOW | MNT_FORCE); /* EBUSY, but what was under way has failed */
         return true;
+}
+
+/* Killed by default: the signal is a fatal one for what waits in the kernel (complete_signal() in kernel/signal.c). */
+void dead_server_end(const struct dead_server *server)
+{
+        (void)signal(SIGALRM, SIG_DFL);
+        (void)alarm(END_SECONDS);
+        if (server->taken)
+                (void)umount2(PLACE, UMOUNT_NOFOLLOW | MNT_DETACH);
 }

@@ -20,6 +20,7 @@
 
 struct dead_server {
         FILE *statistics;
+        bool taken; /* the mount is in the private mount namespace */
         uint64_t sent;
         uint64_t received;
         int64_t sent_ms; /* when these changed */
@@ -38,5 +39,12 @@ int dead_server_begin(int dir_fd, const char *path, struct dead_server *ret_serv
 
 /* dead_server_look() - if the server is dead by now, end what waits. Returns whether it did. */
 bool dead_server_look(struct dead_server *server);
+
+/*
+ * dead_server_end() - give the mount up, before this process ends; also where dead_server_begin() failed. What uses a
+ * filesystem last ends it, and may wait for the server: a system call can be killed while it does, and is after some
+ * seconds, with this process. One that had ended before would wait for good. Descriptors of the mount are closed next.
+ */
+void dead_server_end(const struct dead_server *server);
 
 #endif

@@ -245,28 +245,32 @@ static int clone_in_worker(void *argument, struct error *error)
         return removal->clone_fd < 0 ? removal->clone_fd : 0;
 }
 
-/*
- * Its processes wait for a dead server and cannot be killed. In a process that nothing waits for: until the server
- * answers, or nothing was sent to it for so long that nobody wants anything.
- */
-static void help_to_end(int clone_fd)
+/* Until the server answers, or nothing was sent to it for so long that nobody wants anything. */
+static void force_until_useless(struct dead_server *server)
 {
         const int64_t end_ms = clock_now_ms() + HELP_MS;
-        struct dead_server server = {};
+        const uint64_t received = server->received;
         int64_t useless_ms = 0;
-        uint64_t received;
 
-        if (dead_server_begin(clone_fd, "", &server) < 0)
-                return;
-        received = server.received;
-        while (server.received == received && useless_ms < USELESS_MS && clock_now_ms() < end_ms) {
-                const uint64_t sent = server.sent;
+        while (server->received == received && useless_ms < USELESS_MS && clock_now_ms() < end_ms) {
+                const uint64_t sent = server->sent;
 
-                useless_ms = dead_server_look(&server) ? useless_ms + DEAD_SERVER_TICK_MS : useless_ms;
-                if (server.sent != sent)
+                useless_ms = dead_server_look(server) ? useless_ms + DEAD_SERVER_TICK_MS : useless_ms;
+                if (server->sent != sent)
                         useless_ms = 0;
                 clock_pause_ms(DEAD_SERVER_TICK_MS);
         }
+}
+
+/* Its processes wait for a dead server and cannot be killed. In a process that nothing waits for. */
+static void help_to_end(int clone_fd)
+{
+        struct dead_server server = {};
+
+        if (dead_server_begin(clone_fd, "", &server) == 0)
+                force_until_useless(&server);
+        dead_server_end(&server);
+        fd_close(&clone_fd);
 }
 
 int on_node_remove(const char *dir, unsigned timeout_seconds, bool insist, bool *ret_lazy, struct error *error)
