@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "mount/on_node.h"
 #include "process/log.h"
@@ -357,17 +358,31 @@ static void tell_files(struct reconcile_round *round, const struct state *state)
                 (void)closedir(list);
 }
 
+/*
+ * The record to begin with. Where mounts are exchanged, each run begins with another one: those whose servers do not answer
+ * use up the time that a run has for them, and would keep the others waiting in each.
+ */
+static size_t first_of(const struct reconcile_round *round)
+{
+        return round->count > 0 && reconcile_exchanges() ? (size_t)clock_now_ms() % round->count : 0;
+}
+
 int reconcile_volumes(struct reconcile_round *round, struct error *error)
 {
         cleanup_state struct state state = STATE_NONE;
         int r = state_open(round->config.state_dir, "volumes", /* create= */ false, &state, error);
+        size_t first;
 
         if (r == -ENOENT)
                 return 0; /* there never was one */
         if (r < 0 || (r = volume_record_each(&state, !round->reconcile->dry_run, collect, round, error)) < 0)
                 return r;
-        for (size_t i = 0; i < round->count; i++)
-                reconcile_name(round, round->records[i].name, round->records[i].driver);
+        first = first_of(round);
+        for (size_t i = 0; i < round->count; i++) {
+                const struct known *known = &round->records[(first + i) % round->count];
+
+                reconcile_name(round, known->name, known->driver);
+        }
         if (!round->reconcile->dry_run)
                 volume_record_tidy(&state);
         tell_files(round, &state);
