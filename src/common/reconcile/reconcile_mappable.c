@@ -69,6 +69,11 @@ int reconcile_begin(int argc, char **argv, struct error *error)
         return volume_exec_helpers_begin_for(VOLUME_RUNS_REMAP, argc, argv, error);
 }
 
+bool reconcile_exchanges(void)
+{
+        return mappable.begun;
+}
+
 struct exchange {
         struct volume_call *call;
         struct mount_dir *place;
@@ -114,7 +119,7 @@ static void stop_waiting(struct volume_call *call, struct mount_dir *place)
 /* Of the pod of a directory. */
 static uint64_t pod_number(const char *dir)
 {
-        const size_t length = pod_users_length(dir);
+        const size_t length = volume_record_pod_length(dir);
 
         return length > 0 ? hash_bytes(HASH_SEED, dir, length) | 1U : 0;
 }

@@ -96,15 +96,16 @@ static int read_holder(struct list *list, char sort, const char *file, struct ho
 
 /* ---- volumes */
 
-/* ".../pods/UID/volumes/..." */
 static void put_pod(const char *dir, char *ret_user)
 {
         const char *device = strstr(dir, "/kubernetes.io/csi/volumeDevices/publish/"); /* .../VOLUME/POD */
-        const char *pod = strstr(dir, "/pods/");
-        size_t length = pod != NULL ? strcspn(pod + 6, "/") : 0;
+        const size_t end = volume_record_pod_length(dir);
+        size_t begin = end;
 
-        if (length > 0 && length < CONTAINER_NAME_MAX && text_starts(pod + 6 + length, "/volumes/"))
-                (void)text_copy(ret_user, length + 1, pod + 6);
+        while (begin > 0 && dir[begin - 1] != '/')
+                begin--;
+        if (end > begin && end - begin < CONTAINER_NAME_MAX)
+                (void)text_copy(ret_user, end - begin + 1, dir + begin);
         else if (device != NULL)
                 (void)text_copy(ret_user, CONTAINER_NAME_MAX, strrchr(dir, '/') + 1);
 }

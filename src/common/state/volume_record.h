@@ -176,6 +176,12 @@ void volume_record_put_ephemeral(const char *dir, char *ret_name);
 void volume_record_add_ephemeral_dir(char *keys, const char *name);
 
 /*
+ * volume_record_pod_length() - of ROOT/pods/UID, in the directory ROOT/pods/UID/volumes/... of a pod's volume; 0 for
+ * another. It is kubelet's, and no file of a volume.
+ */
+size_t volume_record_pod_length(const char *dir);
+
+/*
  * volume_record_dir_shows() - whether what was seen is the root of the mount that an entry has, or of the one that it was to
  * take the place of when a call was killed. volume_record_dir_has() - whether our mount namespace has one of them, as
  * on_node_has() says. volume_record_dir_now() - for one without the volume's lock whose entry shows nothing: whether the

@@ -9,6 +9,22 @@
 #include "mount/on_node.h"
 #include "state/volume_record.h"
 
+#define PODS "/pods/"
+#define VOLUMES "/volumes/"
+
+/* The directory of kubelet, or a volume, may be called "pods", too: below that one are the files of a server, say. */
+size_t volume_record_pod_length(const char *dir)
+{
+        for (const char *pod = dir; (pod = strstr(pod, PODS)) != NULL;) {
+                const char *end = strchr(pod + strlen(PODS), '/');
+
+                if (end != NULL && text_starts(end, VOLUMES))
+                        return (size_t)(end - dir);
+                pod += strlen(PODS) - 1; /* the last slash may begin the next */
+        }
+        return 0;
+}
+
 struct mount_dir *volume_record_mount_dir(struct volume_record *record, const char *dir)
 {
         if (record->staged.dir != NULL && strcmp(record->staged.dir, dir) == 0)

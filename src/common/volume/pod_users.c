@@ -7,27 +7,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/text.h"
-
-#define PODS "/pods/"
-#define VOLUMES "/volumes/"
-
-/* The directory of kubelet, or a volume, may be called "pods", too: below that one are the files of a server, say. */
-size_t pod_users_length(const char *dir)
-{
-        for (const char *pod = dir; (pod = strstr(pod, PODS)) != NULL;) {
-                const char *end = strchr(pod + strlen(PODS), '/');
-
-                if (end != NULL && text_starts(end, VOLUMES))
-                        return (size_t)(end - dir);
-                pod += strlen(PODS) - 1; /* the last slash may begin the next */
-        }
-        return 0;
-}
+#include "state/volume_record.h"
 
 bool pod_users_are_mapped(const char *dir)
 {
-        const size_t length = pod_users_length(dir);
+        const size_t length = volume_record_pod_length(dir);
         char path[PATH_MAX];
         struct stat st;
 

@@ -6,19 +6,14 @@
 #define FLEXGRAFT_VOLUME_POD_USERS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 /*
- * pod_users_length() - of ROOT/pods/UID, in the directory ROOT/pods/UID/volumes/... of a pod's volume; 0 for another. It is
- * kubelet's, and no file of a volume.
- *
- * pod_users_are_mapped() - whether kubelet has noted that the pod of such a directory has one. Waits for no volume.
+ * pod_users_are_mapped() - whether kubelet has noted that the pod of a volume's directory has one. Waits for no volume.
  *
  * kubelet notes the ids that it gave such a pod, and no other, in pods/UID/userns of its root directory
  * (pkg/kubelet/userns/userns_manager.go), before it starts the pod's first container. It mounts volumes before that. So
  * true is certain; false says nothing of a pod that is started for the first time.
  */
-size_t pod_users_length(const char *dir);
 bool pod_users_are_mapped(const char *dir);
 
 /*
