@@ -17,6 +17,7 @@
 #include "buckets.h"
 #include "caller.h"
 #include "descriptors.h"
+#include "handles.h"
 #include "passthrough.h"
 
 #define ROOT 1
@@ -26,19 +27,6 @@ static uint32_t free_nodes;              /* the first of the list, 0: none */
 static uint32_t descriptors_for_nodes;   /* limit */
 static uint32_t descriptors_for_handles; /* of nodes that can do without: some are left for those that cannot */
 static bool overlay;                     /* the root is on one */
-
-/* A descriptor of the filesystem, for open_by_handle_at(2). */
-static struct {
-        pthread_mutex_t mutex;
-        pthread_cond_t known;
-        int fd;      /* -1: none can be opened, and handles are not used */
-        bool opened; /* or tried; atomic */
-} handles;
-
-union handle {
-        struct file_handle head;
-        uint8_t bytes[sizeof(struct file_handle) + HANDLE_SIZE];
-};
 
 struct node *nodes_get(uint64_t number)
 {
@@ -120,36 +108,6 @@ static void count_open_files(void)
                         passthrough_forget(&shared->nodes[i]);
 }
 
-/* A server that squashes root lets it open no directory of another user's: that user may. */
-static int open_root(void)
-{
-        static const char path[] = "/proc/self/fd/4";
-        const int flags = O_RDONLY | O_NONBLOCK | O_CLOEXEC;
-        int fd = open(path, flags);
-        struct stat st;
-
-        _Static_assert(FD_ROOT == 4, "the path above");
-        if (fd >= 0 || errno != EACCES || fstat(FD_ROOT, &st) < 0)
-                return fd;
-        (void)setfsgid(st.st_gid); /* these cannot fail for root */
-        (void)setfsuid(st.st_uid);
-        fd = open(path, flags);
-        (void)setfsuid(0);
-        (void)setfsgid(0);
-        return fd;
-}
-
-void nodes_begin_handles(void)
-{
-        const int fd = open_root();
-
-        (void)pthread_mutex_lock(&handles.mutex);
-        handles.fd = fd;
-        __atomic_store_n(&handles.opened, true, __ATOMIC_RELEASE);
-        (void)pthread_cond_broadcast(&handles.known);
-        (void)pthread_mutex_unlock(&handles.mutex);
-}
-
 int nodes_begin(void)
 {
         struct statfs fs;
@@ -164,9 +122,7 @@ int nodes_begin(void)
                 return r;
         /* a server is not asked: it need not answer */
         overlay = !shared->network && fstatfs(FD_ROOT, &fs) == 0 && (unsigned)fs.f_type == OVERLAYFS_SUPER_MAGIC;
-        handles.mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-        handles.known = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
-        handles.opened = false;
+        handles_begin();
         free_nodes = 0;
         shared->node_descriptors = 0;
         for (uint32_t i = shared->nodes_high; i-- > ROOT;) {
@@ -196,24 +152,11 @@ int nodes_begin(void)
         return 0;
 }
 
-static int handles_fd(void)
-{
-        if (__atomic_load_n(&handles.opened, __ATOMIC_ACQUIRE))
-                return handles.fd;
-        (void)pthread_mutex_lock(&handles.mutex);
-        while (!handles.opened)
-                (void)pthread_cond_wait(&handles.known, &handles.mutex);
-        (void)pthread_mutex_unlock(&handles.mutex);
-        return handles.fd;
-}
-
 static void get_handle(int fd, uint64_t device, union handle *ret_handle)
 {
-        int mount_id;
-
-        ret_handle->head.handle_bytes = HANDLE_SIZE;
-        if (handles_fd() < 0 || device != shared->nodes[ROOT].device ||
-            name_to_handle_at(fd, "", &ret_handle->head, &mount_id, AT_EMPTY_PATH) < 0)
+        if (device == shared->nodes[ROOT].device)
+                handles_get(fd, ret_handle);
+        else
                 ret_handle->head.handle_bytes = 0;
 }
 
@@ -512,9 +455,7 @@ struct node_fd nodes_open(struct node *node)
         /* needs CAP_DAC_READ_SEARCH; the caller need not have it, and was allowed to look the file up before */
         if (!able)
                 was = setfsuid(0);
-        fd = open_by_handle_at(handles_fd(), &handle.head, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-        if (fd < 0)
-                fd = -errno;
+        fd = handles_open(&handle);
         if (!able) /* from 0 to another fsuid the kernel would take the capabilities away */
                 (void)setfsuid((uid_t)was);
         return (struct node_fd){ .fd = fd, .temporary = true, .node = node };

@@ -15,12 +15,6 @@
 /* nodes_begin() - take over the table of the last daemon. Number 1 is FD_ROOT. Returns 0 or negative errno. */
 int nodes_begin(void);
 
-/*
- * nodes_begin_handles() - open what handles of files are opened beneath. Until then who needs one waits: called by a thread that
- * no other waits for, as a server need not answer. Once per daemon.
- */
-void nodes_begin_handles(void);
-
 /* nodes_get() - a node by its number; NULL: not in use. */
 struct node *nodes_get(uint64_t number);
 

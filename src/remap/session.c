@@ -14,6 +14,7 @@
 #include "closing.h"
 #include "files.h"
 #include "fuse_library.h"
+#include "handles.h"
 #include "interrupts.h"
 #include "locks.h"
 #include "newer.h"
@@ -132,5 +133,5 @@ int session_begin(void (*ready)(int r))
         passthrough_begin();
         if ((r = caches_begin()) < 0)
                 return r;
-        return locks_begin(nodes_begin_handles);
+        return locks_begin(handles_begin_root);
 }

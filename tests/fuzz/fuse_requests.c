@@ -344,7 +344,7 @@ static void begin_daemon(void)
         interrupts_begin();
         closing_begin(waiters_have);
         fuzz_check(nodes_begin() == 0);
-        nodes_begin_handles();
+        handles_begin_root();
         fuzz_check(fcntl(root_fd, F_GETFD) >= 0);
         session = fuse_session_new(&arguments, &operations, sizeof operations, NULL);
         fuse_opt_free_args(&arguments);
