@@ -120,7 +120,8 @@ static bool is_of_one_mount(const struct mount_record *one, const struct mount_r
                mount_identity_same(&one->replaces, &other->replaces);
 }
 
-int replacement_begin(struct injection *injection, const struct mount_record *earlier, struct error *error)
+/* What is mounted there, and how it got there, may be in the way. */
+static int check_replaceable(const struct injection *injection, const struct mount_record *earlier, struct error *error)
 {
         int r;
 
@@ -138,54 +139,78 @@ int replacement_begin(struct injection *injection, const struct mount_record *ea
                                    "a raw device is mounted there; remove it with mount-remove");
                 return error_where(error, injection->container->name);
         }
-        injection->replaced = *earlier;
-        if (!injection->request->dry_run) {
-                /* a removal may have handed its directories over to this record; under the lock it cannot */
-                r = state_lock(&injection->session->state, mount_record_tree_key(&injection->record.mnt_ns), error);
+        return 0;
+}
 
-                if (r == 0)
-                        r = mount_record_read(&injection->session->state, earlier->id, &injection->replaced, error);
-                /* another call, which found the target by another name, has replaced it while this one waited */
-                if (r == -ENOENT || (r == 0 && !is_of_one_mount(&injection->replaced, earlier)))
-                        return 1;
-                if (r < 0)
-                        return r;
-        }
-        if (mount_identity_same(&injection->target.mount, &injection->replaced.replaces)) {
-                if (injection->replaced.volume[0] != '\0')
-                        return replacement_refuse_volume(injection, &injection->replaced, error);
-                /*
-                 * its call was killed before it placed its mount: the mount at the target is the one that it was to
-                 * replace
-                 */
-                struct mount_record intended = injection->replaced;
+/*
+ * A removal may have handed its directories over to this record; under the lock it cannot. Returns 1: another call, which
+ * found the target by another name, has replaced it while this one waited.
+ */
+static int read_locked(struct injection *injection, const struct mount_record *earlier, struct error *error)
+{
+        int r = state_lock(&injection->session->state, mount_record_tree_key(&injection->record.mnt_ns), error);
 
-                intended.replaces_raw = intended.raw_device;
-                intended.replaces_raw_source = intended.raw_source;
-                intended.raw_device = 0;
-                intended.raw_source = 0;
-                injection->replaced.raw_device = injection->replaced.replaces_raw;
-                injection->replaced.raw_before = injection->replaced.replaces_raw_before;
-                injection->replaced.raw_source = injection->replaced.replaces_raw_source;
-                injection->replaced.raw_writes = true; /* not recorded: assume the most */
-                injection->replaced.replaces_raw = 0;
-                injection->replaced.replaces_raw_source = 0;
-                injection->replaced.digest = 0; /* it is of the other mount's request */
-                if (!injection->request->dry_run && injection->kind->settle != NULL &&
-                    (r = injection->kind->settle(injection, &intended, error)) < 0)
-                        return r;
-        }
+        if (r == 0)
+                r = mount_record_read(&injection->session->state, earlier->id, &injection->replaced, error);
+        return r == -ENOENT || (r == 0 && !is_of_one_mount(&injection->replaced, earlier)) ? 1 : r;
+}
+
+/* A call was killed before it placed its mount: the mount at the target is the one that it was to replace. */
+static int turn_to_former(struct injection *injection, struct error *error)
+{
+        struct mount_record *replaced = &injection->replaced;
+        struct mount_record intended = *replaced;
+
+        if (replaced->volume[0] != '\0')
+                return replacement_refuse_volume(injection, replaced, error);
+        intended.replaces_raw = intended.raw_device;
+        intended.replaces_raw_source = intended.raw_source;
+        intended.raw_device = 0;
+        intended.raw_source = 0;
+        replaced->raw_device = replaced->replaces_raw;
+        replaced->raw_before = replaced->replaces_raw_before;
+        replaced->raw_source = replaced->replaces_raw_source;
+        replaced->raw_writes = true; /* not recorded: assume the most */
+        replaced->replaces_raw = 0;
+        replaced->replaces_raw_source = 0;
+        replaced->digest = 0; /* it is of the other mount's request */
+        return injection->request->dry_run || injection->kind->settle == NULL
+                       ? 0
+                       : injection->kind->settle(injection, &intended, error);
+}
+
+/* What the record of the new mount has of the old one. */
+static void note_replaced(struct injection *injection)
+{
+        struct mount_record *replaced = &injection->replaced;
+        struct mount_record *record = &injection->record;
+
         injection->replacing = true;
-        if (!mount_identity_same(&injection->replaced.identity, &injection->target.mount)) /* which has no short id */
-                injection->replaced.identity = injection->target.mount;
-        injection->replaced.replaces = (struct mount_identity){};
-        injection->record.replaces = injection->target.mount;
-        mount_record_uses(&injection->replaced, injection->record.replaces_uses);
-        injection->record.replaces_raw = injection->replaced.raw_device;
-        injection->record.replaces_raw_before = injection->replaced.raw_before;
-        injection->record.replaces_raw_source = injection->replaced.raw_source;
-        if (injection->made_before < injection->replaced.made)
-                injection->made_before = injection->replaced.made;
+        if (!mount_identity_same(&replaced->identity, &injection->target.mount)) /* which has no short id */
+                replaced->identity = injection->target.mount;
+        replaced->replaces = (struct mount_identity){};
+        record->replaces = injection->target.mount;
+        mount_record_uses(replaced, record->replaces_uses);
+        record->replaces_raw = replaced->raw_device;
+        record->replaces_raw_before = replaced->raw_before;
+        record->replaces_raw_source = replaced->raw_source;
+        if (injection->made_before < replaced->made)
+                injection->made_before = replaced->made;
+}
+
+int replacement_begin(struct injection *injection, const struct mount_record *earlier, struct error *error)
+{
+        int r = check_replaceable(injection, earlier, error);
+
+        if (r < 0)
+                return r;
+        injection->replaced = *earlier;
+        if (!injection->request->dry_run && (r = read_locked(injection, earlier, error)) != 0)
+                return r;
+        if (mount_identity_same(&injection->target.mount, &injection->replaced.replaces) &&
+            (r = turn_to_former(injection, error)) < 0)
+                return r;
+        note_replaced(injection);
         return 0;
 }
 

@@ -28,16 +28,32 @@ static bool is_too_large(const struct provision_call *call, const struct pool_it
         return call->request->limit_bytes != 0 && item->size_bytes > call->request->limit_bytes;
 }
 
-int adopt_disk(struct provision_call *call, const char *id, struct provision_record *ret_record, struct error *error)
+/* Whether it is as large as the request says, and laid out as its profile. */
+static int check_disk(const struct provision_call *call, const char *id, const struct pool_item *item,
+                      struct error *error)
+{
+        if (item->size_bytes < call->request->size_bytes || (item->size_bytes == 0 && !call->kind->no_device))
+                return fail_because(error, ERANGE, "adopt", id, "it has %llu bytes, and the request is for %llu",
+                                    (unsigned long long)item->size_bytes,
+                                    (unsigned long long)call->request->size_bytes);
+        if (is_too_large(call, item))
+                return fail_because(error, ERANGE, "adopt", id, "it has %llu bytes, and the limit is %llu",
+                                    (unsigned long long)item->size_bytes,
+                                    (unsigned long long)call->request->limit_bytes);
+        if (call->profile != NULL && call->kind->fits != NULL &&
+            !call->kind->fits(item, profile_parameters(call->profile)))
+                return fail_because(error, EINVAL, "adopt", id,
+                                    "its layout is \"%s\", which does not match profile \"%.200s\"", item->layout,
+                                    call->request->profile);
+        return 0;
+}
+
+/* The disk, if it is there, and no other volume has it. */
+static int find_free(struct provision_call *call, const char *id, struct pool_item *ret_item, struct error *error)
 {
         char owner[PROVISION_NAME_MAX];
-        struct error ignored;
-        struct pool_item item;
-        int r;
+        int r = call->kind->look(&call->config, &call->pool, id, ret_item, error);
 
-        if ((r = provision_call_lock_pool(call, error)) < 0)
-                return r;
-        r = call->kind->look(&call->config, &call->pool, id, &item, error);
         if (r == -ENOENT)
                 return fail_because(error, ENOENT, "adopt", id, "there is no \"%.200s\" in pool \"%.128s\"", id,
                                     call->pool.name);
@@ -46,22 +62,41 @@ int adopt_disk(struct provision_call *call, const char *id, struct provision_rec
         /* the volume may be one that another node has deleted */
         if (r > 0 && call->kind->remote && (r = delete_record_left(call, owner, id, error)) == 0)
                 r = owners_look(call, call->pool.name, id, owner, error);
-        if (r < 0 || (r = check_free(call, &call->pool, r > 0 ? owner : NULL, id, error)) < 0)
+        return r < 0 ? r : check_free(call, &call->pool, r > 0 ? owner : NULL, id, error);
+}
+
+static int write_record(struct provision_call *call, const char *id, const struct pool_item *item,
+                        struct provision_record *record, struct error *error)
+{
+        struct error ignored;
+        int r;
+
+        (void)text_copy(record->id, sizeof record->id, id);
+        (void)text_copy(record->identity, sizeof record->identity, item->identity);
+        (void)text_copy(record->reclaim_policy, sizeof record->reclaim_policy,
+                        call->request->reclaim_policy ?: "retain");
+        record->adopted = true;
+        record->size_bytes = item->size_bytes;
+        record->lifecycle = PROVISION_CREATED;
+        if ((r = provision_record_write(&call->state, record, FILE_DURABLE, error)) < 0)
+                return r;
+        /* an entry that stays does no harm: the disk has an owner */
+        if (released_disks_remove(&call->state, item->identity, &ignored) < 0)
+                log_say("%s stays in the list of disks to choose again: %s", id, error_why(&ignored));
+        return 0;
+}
+
+int adopt_disk(struct provision_call *call, const char *id, struct provision_record *ret_record, struct error *error)
+{
+        struct pool_item item;
+        int r;
+
+        if ((r = provision_call_lock_pool(call, error)) < 0 || (r = find_free(call, id, &item, error)) < 0)
                 return r;
         if (call->kind->no_device && !item.limited) /* a directory has the size that it is given */
                 item.size_bytes = call->request->size_bytes;
-        if (item.size_bytes < call->request->size_bytes || (item.size_bytes == 0 && !call->kind->no_device))
-                return fail_because(error, ERANGE, "adopt", id, "it has %llu bytes, and the request is for %llu",
-                                    (unsigned long long)item.size_bytes, (unsigned long long)call->request->size_bytes);
-        if (is_too_large(call, &item))
-                return fail_because(error, ERANGE, "adopt", id, "it has %llu bytes, and the limit is %llu",
-                                    (unsigned long long)item.size_bytes,
-                                    (unsigned long long)call->request->limit_bytes);
-        if (call->profile != NULL && call->kind->fits != NULL &&
-            !call->kind->fits(&item, profile_parameters(call->profile)))
-                return fail_because(error, EINVAL, "adopt", id,
-                                    "its layout is \"%s\", which does not match profile \"%.200s\"", item.layout,
-                                    call->request->profile);
+        if ((r = check_disk(call, id, &item, error)) < 0)
+                return r;
         if (call->pool.path[0] != '\0') {
                 cleanup_close int pool_fd = pool_use(&call->config, &call->pool, error);
 
@@ -76,19 +111,7 @@ int adopt_disk(struct provision_call *call, const char *id, struct provision_rec
                 return r;
         if (call->request->match && !call->kind->no_device && (r = provision_call_check_type(call, error)) < 0)
                 return r; /* the disk is blank */
-        (void)text_copy(ret_record->id, sizeof ret_record->id, id);
-        (void)text_copy(ret_record->identity, sizeof ret_record->identity, item.identity);
-        (void)text_copy(ret_record->reclaim_policy, sizeof ret_record->reclaim_policy,
-                        call->request->reclaim_policy ?: "retain");
-        ret_record->adopted = true;
-        ret_record->size_bytes = item.size_bytes;
-        ret_record->lifecycle = PROVISION_CREATED;
-        if ((r = provision_record_write(&call->state, ret_record, FILE_DURABLE, error)) < 0)
-                return r;
-        /* an entry that stays does no harm: the disk has an owner */
-        if (released_disks_remove(&call->state, item.identity, &ignored) < 0)
-                log_say("%s stays in the list of disks to choose again: %s", id, error_why(&ignored));
-        return 0;
+        return write_record(call, id, &item, ret_record, error);
 }
 
 struct match {

@@ -112,53 +112,47 @@ static bool is_for_machines(const struct volume_call *call, const struct provisi
         return made->has_kata_image || (staged != NULL && kata_image_is_below(call->config.state_dir, staged));
 }
 
-int volume_by_name_choose(struct volume_by_name *volume, const char *fs_type, const struct provision_request *create,
-                          struct error *error)
+/* What a volume of a pool, and its kind, must be. */
+static int check_kind(const struct volume_by_name *volume, const char *fs_type, const struct provision_record *made,
+                      struct error *error)
 {
-        cleanup_provision_record struct provision_record made = {};
+        const struct volume_kind *kind = volume->call.kind;
+        const char *name = volume->request.name;
+
+        if (!kind->has_device && kind->open == NULL && kind->mount_apart == NULL)
+                return fail_because(error, EOPNOTSUPP, "find volume", name,
+                                    "volumes of type %s are not mounted by name", kind->word);
+        if (fs_type != NULL && !kind->has_device)
+                return fail_because(error, EINVAL, "make filesystem", fs_type,
+                                    "volume \"%.200s\" is of type %s, and has no filesystem of its own; leave out "
+                                    "\"fsType\"",
+                                    name, kind->word);
+        if (kind->mount_apart != NULL && access_is_single(made->access_mode))
+                return fail_because(
+                        error, EOPNOTSUPP, "find volume", name,
+                        "the volume is for a single writer, which containers are not held to where it is on a server; "
+                        "make one without that access mode");
+        return 0;
+}
+
+/* A volume of a pool, as it was made. */
+static int choose_made(struct volume_by_name *volume, const char *fs_type, const struct provision_record *made,
+                       struct error *error)
+{
         struct volume_request *request = &volume->request;
         struct volume_call *call = &volume->call;
-        int r = provision_record_find(call->config.state_dir, request->name, &made, error);
+        int r;
 
-        if (r < 0 && r != -ENOENT)
-                return r;
-        if (is_for_machines(call, &made))
-                return fail_because(error, EOPNOTSUPP, "find volume", request->name,
-                                    "it is for virtual machines (%s): its content is in an image", kind_kata.flag);
-        if (create != NULL && (r == -ENOENT || made.lifecycle == PROVISION_CREATING) && !mount_dir_is_staged(call)) {
-                volume->create = create;
-                return 0;
-        }
-        if (volume->policy != NULL && r == 0 && (r = named_policy_check_pool(volume->policy, made.pool, error)) < 0)
-                return r;
-        if (r == -ENOENT && volume->raw)
-                return fail_none(call, error);
-        if (r == -ENOENT)
-                return volume->policy != NULL ? policy_forbid(volume->policy, "a volume of no pool", "pools", error)
-                                              : choose_staged(call, error);
-        if (volume->raw && !access_is_block(made.target_type))
+        if (volume->raw && !access_is_block(made->target_type))
                 return fail_because(
                         error, EINVAL, "find volume", request->name,
                         "the volume was made for a filesystem (targetType mount), and is not given as a raw device");
         if (fs_type != NULL && !text_copy(request->fs_type, sizeof request->fs_type, fs_type))
                 return fail(error, EINVAL, "make filesystem", fs_type);
-        if (json_object_set_new(request->options, "type", json_string(made.pool_type)) < 0)
+        if (json_object_set_new(request->options, "type", json_string(made->pool_type)) < 0)
                 return fail(error, ENOMEM, "find volume", request->name);
-        if ((r = volume_choose_kind(call, error)) < 0)
+        if ((r = volume_choose_kind(call, error)) < 0 || (r = check_kind(volume, fs_type, made, error)) < 0)
                 return r;
-        if (!call->kind->has_device && call->kind->open == NULL && call->kind->mount_apart == NULL)
-                return fail_because(error, EOPNOTSUPP, "find volume", request->name,
-                                    "volumes of type %s are not mounted by name", call->kind->word);
-        if (fs_type != NULL && !call->kind->has_device)
-                return fail_because(error, EINVAL, "make filesystem", fs_type,
-                                    "volume \"%.200s\" is of type %s, and has no filesystem of its own; leave out "
-                                    "\"fsType\"",
-                                    request->name, call->kind->word);
-        if (call->kind->mount_apart != NULL && access_is_single(made.access_mode))
-                return fail_because(
-                        error, EOPNOTSUPP, "find volume", request->name,
-                        "the volume is for a single writer, which containers are not held to where it is on a server; "
-                        "make one without that access mode");
         if ((r = volume_check_same(call, error)) < 0 || (!volume->raw && (r = provisioned_apply(call, error)) < 0) ||
             (r = volume_kind_wrapper(request, call->kind, &call->wrapper, error)) < 0)
                 return r;
@@ -166,6 +160,32 @@ int volume_by_name_choose(struct volume_by_name *volume, const char *fs_type, co
                 return fail_because(error, EOPNOTSUPP, "find volume", request->name,
                                     "it was made for virtual machines (%s)", call->wrapper->flag);
         return volume_access_apply(call, error);
+}
+
+int volume_by_name_choose(struct volume_by_name *volume, const char *fs_type, const struct provision_request *create,
+                          struct error *error)
+{
+        cleanup_provision_record struct provision_record made = {};
+        struct volume_call *call = &volume->call;
+        int r = provision_record_find(call->config.state_dir, volume->request.name, &made, error);
+
+        if (r < 0 && r != -ENOENT)
+                return r;
+        if (is_for_machines(call, &made))
+                return fail_because(error, EOPNOTSUPP, "find volume", volume->request.name,
+                                    "it is for virtual machines (%s): its content is in an image", kind_kata.flag);
+        if (create != NULL && (r == -ENOENT || made.lifecycle == PROVISION_CREATING) && !mount_dir_is_staged(call)) {
+                volume->create = create;
+                return 0;
+        }
+        if (r == 0 && volume->policy != NULL && (r = named_policy_check_pool(volume->policy, made.pool, error)) < 0)
+                return r;
+        if (r == 0)
+                return choose_made(volume, fs_type, &made, error);
+        if (volume->raw)
+                return fail_none(call, error);
+        return volume->policy != NULL ? policy_forbid(volume->policy, "a volume of no pool", "pools", error)
+                                      : choose_staged(call, error);
 }
 
 static int make(struct volume_by_name *volume, struct error *error)
