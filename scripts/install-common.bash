@@ -146,13 +146,16 @@ finish_changes() {
         [[ -z $staging ]] || rm -rf "$staging"
 }
 
+# What runs a program in the namespaces of the node's process 1 but its pids, from a container.
+on_node=(nsenter --target 1 --mount --net --ipc --uts --cgroup --)
+
 # upgrade_daemons PROGRAM: what serves mounts on the node is the remap-daemon beside PROGRAM, remap-upgrade, from now on; the old one serves on where
 # that cannot be. It fails no install: that the old one serves on is said, and tried again by the next call, as everything here is. In a container this is
 # done in the namespaces of the node's process 1, whose programs see its mounts and its state directory; a daemon is never left in the
 # container's. It must not keep our lock, as it may take minutes where servers do not answer.
 upgrade_daemons() {
         local said enter=()
-        [[ -z $root ]] || enter=(nsenter --target 1 --mount --net --ipc --uts --cgroup --)
+        [[ -z $root ]] || enter=("${on_node[@]}")
         if ! said=$("${enter[@]}" "$1" '{}' 2>&1 {lock}<&-); then
                 echo "remap-upgrade: $said"
         elif [[ $said == *'"upgraded"'* ]]; then
