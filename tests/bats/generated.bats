@@ -40,7 +40,7 @@ keys_of() {
 
 @test "--help and --schema have the same keys" {
         local name key
-        for name in $(with_request) verbs/attach verbs/mount; do
+        for name in $(with_request) $(all_programs | grep ^verbs/); do
                 helper "$name" --help
                 is "$(grep -oE '^  [a-zA-Z][a-zA-Z./]*( |$)' <<<"${output%%$'\n'Example*}" | tr -d ' ' | sort)" "$(keys_of "$name" | sort)" "$name"
         done

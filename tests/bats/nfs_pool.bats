@@ -68,7 +68,7 @@ on_server() {
         is "$(provisioned)" ''
 }
 
-@test "maxPercent of a pool of type nfs is refused, for nobody knows the size of a share" {
+@test "maxPercent of a pool of type nfs is refused: the size of a share is not known" {
         nfs_pool '"maxPercent": 50'
         create '{"name": "data", "size": "1m", "pool": "share"}'
         refused EBADMSG share.json maxPercent 'no size that is known'

@@ -561,7 +561,7 @@ got"
 }
 
 # bats test_tags=kernel,kernel_too
-@test "a lock that a thread waited for stays its process's, whoever opens and closes the file after the first descriptor is closed" {
+@test "a lock that a thread waited for stays its process's, also where others open and close the file after the first descriptor is closed" {
         local file
         remap_bed ext4
         file=$BATS_TEST_TMPDIR/ext4/file

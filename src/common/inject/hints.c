@@ -9,11 +9,12 @@
 #include "state/state_dir.h"
 
 #define HINT_DEAD "\"replace\": true mounts the source anew, once that answers again; mount-remove removes the mount"
+#define HINT_FOREIGN "\"ids\": \"host\" mounts without mapping: foreign owners then show as 65534"
 
 static const struct hint hints[] = {
         { OPERATION_OPEN_ROOT, 0, "install it as a createRuntime or prestart hook: these run before pivot_root" },
-        { OPERATION_MAP_OWNERS, 0, "\"ids\": \"host\" mounts without mapping: foreign owners then show as 65534" },
-        { OPERATION_MAP_ANYHOW, 0, "\"ids\": \"host\" mounts without mapping: foreign owners then show as 65534" },
+        { OPERATION_MAP_OWNERS, 0, HINT_FOREIGN },
+        { OPERATION_MAP_ANYHOW, 0, HINT_FOREIGN },
         { OPERATION_MAP_IDS, EACCES,
           "say \"ids\": \"host\" to map none; or name the way (\"idmapped\", or \"userns\" or \"remap\" where the "
           "helper has it), if that user may have the files of every owner" },
