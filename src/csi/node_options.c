@@ -15,6 +15,7 @@
 #include "type.h"
 
 #define POD_PREFIX "csi.storage.k8s.io/"
+#define PROBLEM_SIZE (NEAREST_HINT_MAX + 128)
 #define ARGUMENT_MAX ((size_t)64 * 1024) /* the kernel takes 128 KiB; longer ones are read from standard input */
 
 /*
@@ -170,44 +171,56 @@ static bool is_of_server(const char *key)
         return false;
 }
 
-/* Why an attribute that says nothing here is one, as a text that is the caller's until the next; NULL: it says something. */
-static const char *check_attribute(const char *key, bool nfs)
+static bool is_known(const char *key)
 {
-        static char problem[NEAREST_HINT_MAX + 128];
+        return text_starts(key, POD_PREFIX) || text_among(key, known_keys) || is_of_server(key);
+}
+
+static const char *key_of(const struct node_use *use, size_t index)
+{
+        const char *ignored;
+        const char *key;
+
+        csi_map_entry(use->context[index], &key, &ignored);
+        return key;
+}
+
+static void put_unknown(const char *key, char ret_problem[PROBLEM_SIZE])
+{
         struct nearest nearest = { .asked = key };
         char hint[NEAREST_HINT_MAX];
 
-        if (text_starts(key, POD_PREFIX) || text_among(key, known_keys) || (nfs && is_of_server(key)))
-                return NULL;
         for (size_t i = 0; known_keys[i] != NULL; i++)
                 nearest_offer(&nearest, known_keys[i]);
         for (size_t i = 0; server_keys[i] != NULL; i++)
                 nearest_offer(&nearest, server_keys[i]);
         nearest_hint(&nearest, hint);
-        if (is_of_server(key))
-                (void)snprintf(problem, sizeof problem,
-                               "attribute \"%.64s\" is for volumes with \"server\" and \"share\"", key);
-        else
-                (void)snprintf(problem, sizeof problem, "no volume has an attribute \"%.64s\"%s", key, hint);
-        return problem;
+        (void)snprintf(ret_problem, PROBLEM_SIZE, "no volume has an attribute \"%.64s\"%s", key, hint);
 }
 
 /*
  * A person wrote the attributes of an inline volume: one that says nothing is a mistake. Those of a PersistentVolume may be
- * a provisioner's.
+ * a provisioner's. Returns what is wrong, as a text that is the caller's until the next; or NULL.
  */
 static const char *check_attributes(const struct node_use *use)
 {
-        const char *problem = NULL;
+        static char problem[PROBLEM_SIZE];
+        const size_t count = node_is_inline(use) ? use->context_count : 0;
 
-        for (size_t i = 0; node_is_inline(use) && problem == NULL && i < use->context_count; i++) {
-                const char *key;
-                const char *ignored;
-
-                csi_map_entry(use->context[i], &key, &ignored);
-                problem = check_attribute(key, node_is_nfs(use));
-        }
-        return problem;
+        for (size_t i = 0; i < count; i++)
+                if (!is_known(key_of(use, i))) {
+                        put_unknown(key_of(use, i), problem);
+                        return problem;
+                }
+        for (size_t i = 0; i < count && !node_is_nfs(use); i++)
+                if (is_of_server(key_of(use, i))) {
+                        (void)snprintf(problem, sizeof problem,
+                                       "attribute \"%.64s\" is for volumes of type " CSI_TYPE_SERVER
+                                       ", with \"server\" and \"share\"",
+                                       key_of(use, i));
+                        return problem;
+                }
+        return NULL;
 }
 
 json_t *node_options(const struct node_use *use, const char **ret_problem)

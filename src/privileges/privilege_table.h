@@ -109,7 +109,7 @@
 /* Mount and unmount on the node. */
 #define GROUP_NODE_MOUNT                                                                                               \
         "open_tree", "mount_setattr", "fsopen", "fsconfig", "fsmount", "fspick", "move_mount", "umount2", "fchdir",    \
-                "chdir", "unshare", "close_range", "setsid", "alarm", "setitimer"
+                "chdir", "unshare", "close_range", "setsid", "alarm", "setitimer", "rt_sigprocmask"
 
 /* Give orders to an exec helper (process/exec_helper). */
 #define GROUP_ORDER "sendto", "recvfrom", "kill/kill"

@@ -93,7 +93,11 @@ static _Noreturn void force(void)
                 keep_descriptor(fileno(server.statistics));
                 force_until_closed(&server, keeper);
         }
+        if (server.statistics != NULL)
+                descriptor_use(fileno(server.statistics), USE_NONE); /* it is closed */
         dead_server_end(&server);
+        if (shared->closer_pidfd >= 0 && getppid() != keeper) /* all is closed, and the keeper has left the rest */
+                (void)close(FD_ROOT);
         _exit(EXIT_SUCCESS);
 }
 

@@ -793,13 +793,17 @@ waits_for_container() {
         all_gone
 }
 
-@test "an inline volume with a misspelt attribute is refused by its name" {
+@test "an inline volume with an attribute that is misspelt, or says nothing for its type, is refused by its name" {
         CONTEXT='"size": "16Mi", "preallocat": "true"' ID=csi-misspelt
         publish_inline
         answers INVALID_ARGUMENT 'attribute "preallocat" (the nearest is preallocate)'
-        CONTEXT='"type": "tmpfs", "size": "1Mi", "subDir": "x"'
+        CONTEXT='"server": "nas.example.org", "shar": "/export"'
         publish_inline
-        answers INVALID_ARGUMENT 'attribute "subDir" is for volumes with "server" and "share"'
+        answers INVALID_ARGUMENT 'attribute "shar" (the nearest is share)'
+        for CONTEXT in '"type": "tmpfs", "size": "1Mi", "subDir": "x"' '"type": "nsf", "subDir": "x", "server": "nas.example.org", "share": "/export"'; do
+                publish_inline
+                answers INVALID_ARGUMENT 'is for volumes of type nfs, with "server" and "share"'
+        done
         all_gone
 }
 

@@ -39,9 +39,12 @@ mutants_are_noticed() {
         done
 }
 
-# enters_as_the_driver MANIFEST: what a container of it runs on the node enters the namespaces that install-csi's driver enters.
+# enters_as_the_driver MANIFEST: what a container of it runs on the node enters the namespaces that the installers enter.
 enters_as_the_driver() {
-        is "$(grep -oE 'nsenter --[a-z0-9 -]+ -- ' "$1")" "$(grep -oE 'nsenter --[a-z0-9 -]+ -- ' "$FLEXGRAFT_REPO/scripts/install-csi")"
+        local entered
+        entered=$(grep -oE 'nsenter --[a-z0-9 -]+ --' "$FLEXGRAFT_REPO/scripts/install-common.bash")
+        [[ -n $entered ]]
+        is "$(grep -oE 'nsenter --[a-z0-9 -]+ --' "$1")" "$entered"
 }
 
 # unit_value UNIT KEY: its values, one on a line.

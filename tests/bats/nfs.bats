@@ -338,7 +338,8 @@ nfsvers=4.1 4.1
 vers=4,minorversion=1 4.1
 nfsvers=3 3
 vers=4,v4.1 4.1
-nfsvers=4.2,vers=3 3
+minorversion=1,vers=4 4.1
+minorversion=1,v4.2 4.2
 vers=3,nfsvers=4.2 4.2
 END
 }

@@ -19,7 +19,8 @@
 #define PLACE "/proc"     /* in the private namespace; a directory that every node has */
 #define DEAD_MS 10000     /* no answer for so long */
 #define UNDER_WAY_MS 1000 /* a live server answers sooner what was sent last */
-#define END_SECONDS 5
+#define END_SECONDS 5     /* to end the filesystem of a dead one */
+#define LIVE_END_SECONDS 600
 
 /* Without asking the server: what the kernel's table says of the mount, and whether there are more of its filesystem. */
 static int look_for_others(uint64_t device, bool placed)
@@ -128,21 +129,31 @@ bool dead_server_look(struct dead_server *server)
                 return false;
         if (sent != server->sent)
                 server->sent_ms = now_ms;
-        if (received != server->received)
+        if (received != server->received) {
                 server->received_ms = now_ms;
+                server->forced = false;
+        }
         server->sent = sent;
         server->received = received;
         if (now_ms - server->received_ms < DEAD_MS || now_ms - server->sent_ms < UNDER_WAY_MS)
                 return false;
         (void)umount2(PLACE, UMOUNT_NOFOLLOW | MNT_FORCE); /* EBUSY, but what was under way has failed */
+        server->forced = true;
         return true;
 }
 
 /* Killed by default: the signal is a fatal one for what waits in the kernel (complete_signal() in kernel/signal.c). */
-void dead_server_end(const struct dead_server *server)
+void dead_server_end(struct dead_server *server)
 {
+        sigset_t alarms;
+
+        (void)sigemptyset(&alarms);
+        (void)sigaddset(&alarms, SIGALRM);
         (void)signal(SIGALRM, SIG_DFL);
-        (void)alarm(END_SECONDS);
+        (void)sigprocmask(SIG_UNBLOCK, &alarms, NULL);
+        (void)alarm(server->forced ? END_SECONDS : LIVE_END_SECONDS);
+        if (server->statistics != NULL)
+                (void)fclose(server->statistics);
         if (server->taken)
                 (void)umount2(PLACE, UMOUNT_NOFOLLOW | MNT_DETACH);
 }

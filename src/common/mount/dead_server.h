@@ -20,7 +20,8 @@
 
 struct dead_server {
         FILE *statistics;
-        bool taken; /* the mount is in the private mount namespace */
+        bool taken;  /* the mount is in the private mount namespace */
+        bool forced; /* the last look ended what waits, and nothing was answered since */
         uint64_t sent;
         uint64_t received;
         int64_t sent_ms; /* when these changed */
@@ -42,9 +43,10 @@ bool dead_server_look(struct dead_server *server);
 
 /*
  * dead_server_end() - give the mount up, before this process ends; also where dead_server_begin() failed. What uses a
- * filesystem last ends it, and may wait for the server: a system call can be killed while it does, and is after some
- * seconds, with this process. One that had ended before would wait for good. Descriptors of the mount are closed next.
+ * filesystem last ends it, and may wait for its server: in a system call that can mostly be killed, unlike a process that has
+ * ended. So this process is killed by then: after seconds where the server was dead, else after minutes, in which what was
+ * not written yet may be. Descriptors of the mount are to be closed next, and nothing else is done.
  */
-void dead_server_end(const struct dead_server *server);
+void dead_server_end(struct dead_server *server);
 
 #endif

@@ -101,15 +101,27 @@ static bool is_version(const char *option)
         return text_starts(option, "vers=") || text_starts(option, "nfsvers=") || text_among(option, version_words);
 }
 
-/* The version that the options name, as "4.2"; NULL: none. The last one counts, as to the kernel. */
-static const char *named_version(const struct nfs_mount *mount)
+/*
+ * The version that the options name, as "4.2"; NULL: none. The last one counts. ret_minor: of minorversion, where that does;
+ * NULL: it does not, or the version has one itself, and stands behind it.
+ */
+static const char *named_version(const struct nfs_mount *mount, const char **ret_minor)
 {
+        static const char minor[] = "minorversion=";
+
+        *ret_minor = NULL;
         for (size_t i = mount->options->fs_count; i > 0; i--) {
                 const char *option = mount->options->fs_options[i - 1];
                 const char *value = strchr(option, '=');
 
-                if (is_version(option))
-                        return value != NULL ? value + 1 : option + 1; /* "vers=4.2", or "v4.2" */
+                if (*ret_minor == NULL && text_starts(option, minor))
+                        *ret_minor = option + strlen(minor);
+                if (!is_version(option))
+                        continue;
+                value = value != NULL ? value + 1 : option + 1; /* "vers=4.2", or "v4.2" */
+                if (*ret_minor == NULL && strcmp(value, "4") == 0)
+                        *ret_minor = option_value(mount, "minorversion");
+                return value;
         }
         return NULL;
 }
@@ -356,8 +368,8 @@ static int make_version(struct nfs_mount *mount, bool owned, const char *version
  */
 static bool note_version(struct nfs_mount *mount, bool *ret_only_4)
 {
-        const char *version = named_version(mount);
-        const char *minor = option_value(mount, "minorversion");
+        const char *minor;
+        const char *version = named_version(mount, &minor);
 
         *ret_only_4 = minor == NULL && version != NULL && strcmp(version, "4") == 0;
         if (*ret_only_4)

@@ -85,9 +85,7 @@ int reconcile_mounts(struct reconcile_round *round, struct error *error);
 /*
  * reconcile_mappable() - of a volume of this boot: exchange mounts that the runtime of their pod cannot id-map, now that
  * kubelet has noted that it has a user namespace, and end what killed calls began of that. With the volume's lock and record.
- * reconcile_exchanges() - whether a volume waited for that when the program began.
  */
-bool reconcile_exchanges(void);
 void reconcile_mappable(struct reconcile_round *round, struct volume_call *call);
 
 /* ---- reconcile_idle.c: volumes that kubelet has forgotten, as when it was killed between unmount and unmountdevice */

@@ -69,11 +69,6 @@ int reconcile_begin(int argc, char **argv, struct error *error)
         return volume_exec_helpers_begin_for(VOLUME_RUNS_REMAP, argc, argv, error);
 }
 
-bool reconcile_exchanges(void)
-{
-        return mappable.begun;
-}
-
 struct exchange {
         struct volume_call *call;
         struct mount_dir *place;

@@ -359,12 +359,12 @@ static void tell_files(struct reconcile_round *round, const struct state *state)
 }
 
 /*
- * The record to begin with. Where mounts are exchanged, each run begins with another one: those whose servers do not answer
- * use up the time that a run has for them, and would keep the others waiting in each.
+ * The record to begin with, by chance: those whose servers do not answer use up the time that a run has for them
+ * (reconcile_mappable()), and would keep the others waiting in each.
  */
 static size_t first_of(const struct reconcile_round *round)
 {
-        return round->count > 0 && reconcile_exchanges() ? (size_t)clock_now_ms() % round->count : 0;
+        return round->count > 0 ? (size_t)clock_now_ms() % round->count : 0;
 }
 
 int reconcile_volumes(struct reconcile_round *round, struct error *error)
