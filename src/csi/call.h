@@ -64,6 +64,7 @@ struct rpc {
          * before, for which. NULL function: never.
          */
         bool (*slow)(const ProtobufCMessage *request, struct awaited *ret_awaited);
+        bool yields; /* no pod waits for it: it counts with the Controller's calls, and so do its programs */
 };
 /* One table per service, ended by a row without a path. */
 extern const struct rpc identity_rpcs[], controller_rpcs[], node_rpcs[], registration_rpcs[];

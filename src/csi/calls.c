@@ -56,7 +56,7 @@ static bool is_under_way(const char *alone)
 
 static enum run_queue queue_of(const struct rpc *rpc)
 {
-        return text_starts(rpc->path, "/csi.v1.Controller/") ? RUN_CONTROLLER : RUN_NODE;
+        return rpc->yields || text_starts(rpc->path, "/csi.v1.Controller/") ? RUN_CONTROLLER : RUN_NODE;
 }
 
 static bool are_too_many(enum run_queue queue)

@@ -10,8 +10,9 @@
 
 #include "call.h"
 
-#define CALLS_MAX 256            /* under way; one more is answered UNAVAILABLE */
-#define CALLS_CONTROLLER_MAX 192 /* of them, the Controller's: the others are for calls that a pod waits for */
+#define CALLS_MAX 256 /* under way; one more is answered UNAVAILABLE */
+#define CALLS_CONTROLLER_MAX                                                                                           \
+        192 /* of them, the Controller's and Probe: the others are for calls that a pod waits for */
 
 /*
  * What the transport is told, once, at the end of the call. message: a sentence, "" for GRPC_OK; body: the packed

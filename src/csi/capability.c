@@ -30,6 +30,11 @@ const char *csi_capability_incomplete(const Csi__V1__VolumeCapability *capabilit
                 return "the volume capability has no access type: neither mount nor block";
         if (mode_of(capability) == MODE(UNKNOWN))
                 return "the volume capability has no access mode";
+        return csi_capability_invalid(capability);
+}
+
+const char *csi_capability_invalid(const Csi__V1__VolumeCapability *capability)
+{
         if (mode_of(capability) < 0 || mode_of(capability) > MODE(SINGLE_NODE_MULTI_WRITER))
                 return "the volume capability has an access mode that is not known";
         if (strlen(csi_capability_fs_type(capability)) > FS_TYPE_MAX)

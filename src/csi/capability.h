@@ -17,6 +17,12 @@
 const char *csi_capability_incomplete(const Csi__V1__VolumeCapability *capability);
 
 /*
+ * csi_capability_invalid() - the same of what it says, where it need not be complete. external-provisioner asks GetCapacity
+ * for one without an access mode, and perhaps without an access type (syncCapacity() of its pkg/capacity).
+ */
+const char *csi_capability_invalid(const Csi__V1__VolumeCapability *capability);
+
+/*
  * csi_capability_impossible() - why no volume can be used so: a sentence; NULL: it can.
  *
  * shared: it is on a server, and other nodes can use it, too. Without, writers of several nodes are impossible; readers

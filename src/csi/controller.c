@@ -72,9 +72,9 @@ static bool delete_lasts(const ProtobufCMessage *request, struct awaited *ret_aw
 static bool create_lasts(const ProtobufCMessage *request, struct awaited *ret_awaited)
 {
         const Csi__V1__CreateVolumeRequest *create = (const Csi__V1__CreateVolumeRequest *)request;
-        const char *server = csi_map_find(CSI_MAP(create, parameters), "server", /* any_case= */ true);
-        const char *pool = csi_map_find(CSI_MAP(create, parameters), "pool", /* any_case= */ false);
-        const char *profile = csi_map_find(CSI_MAP(create, parameters), "profile", /* any_case= */ false);
+        const char *server = controller_parameter(CSI_MAP(create, parameters), "server", /* any_case= */ true);
+        const char *pool = controller_parameter(CSI_MAP(create, parameters), "pool", /* any_case= */ false);
+        const char *profile = controller_parameter(CSI_MAP(create, parameters), "profile", /* any_case= */ false);
 
         if (server != NULL)
                 *ret_awaited = awaited_server(server);

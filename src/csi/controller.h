@@ -23,6 +23,9 @@
 /* csi_map_find() - the value of a key; NULL: there is none. letters: of any case. Borrowed. */
 const char *csi_map_find(size_t count, const void *const *entries, const char *key, bool any_case);
 
+/* controller_parameter() - the same of a class; an empty one, as templates make them, is none. */
+const char *controller_parameter(size_t count, const void *const *entries, const char *key, bool any_case);
+
 /* csi_map_entry() - the key and the value of one entry. Borrowed. */
 void csi_map_entry(const void *entry, const char **ret_key, const char **ret_value);
 
@@ -44,7 +47,7 @@ void controller_pool_parameters(size_t count, const void *const *entries, json_t
  */
 void controller_run(struct call *call, const char *program, json_t *request, call_next *next);
 
-/* controller_failed() - whether a program has failed; then the call is answered with its message and csi_code(). */
+/* controller_failed() - whether a program has failed; then the call is answered with its message and code. */
 bool controller_failed(struct call *call, const struct outcome *outcome);
 
 /* ---- controller_reply.c, controller_copy.c: what the volume tools say of a volume, as CSI's messages */

@@ -35,7 +35,7 @@ static bool fits(const Csi__V1__GetCapacityRequest *request, const json_t *pool)
 
                 if (csi_capability_impossible(capability, controller_is_shared(pool)) != NULL)
                         return false;
-                if (csi_type_find(json_member_text(pool, "type"))->directory &&
+                if (csi_type_find(json_member_text(pool, "type"))->directory && !controller_is_shared(pool) &&
                     (csi_capability_is_block(capability) || csi_capability_fs_type(capability)[0] != '\0'))
                         return false;
         }
@@ -93,7 +93,7 @@ static void add(struct sum *sum, const json_t *measured)
 static void measured(struct call *call, const struct outcome *outcome)
 {
         const Csi__V1__GetCapacityRequest *request = request_of(call);
-        const char *profile = csi_map_find(CSI_MAP(request, parameters), "profile", /* any_case= */ false);
+        const char *profile = controller_parameter(CSI_MAP(request, parameters), "profile", /* any_case= */ false);
         struct sum sum = {};
         const json_t *pool;
         size_t i;
@@ -113,8 +113,8 @@ static void measured(struct call *call, const struct outcome *outcome)
 
 json_t *controller_capacity_request(size_t count, const void *const *entries)
 {
-        const char *pool = csi_map_find(count, entries, "pool", /* any_case= */ false);
-        const char *profile = csi_map_find(count, entries, "profile", /* any_case= */ false);
+        const char *pool = controller_parameter(count, entries, "pool", /* any_case= */ false);
+        const char *profile = controller_parameter(count, entries, "profile", /* any_case= */ false);
         json_t *wanted = json_object();
         json_t *parameters = json_object();
 
@@ -135,13 +135,13 @@ void controller_get_capacity(struct call *call)
         const char *why = NULL;
 
         for (size_t i = 0; i < request->n_volume_capabilities && why == NULL; i++)
-                why = csi_capability_incomplete(request->volume_capabilities[i]);
+                why = csi_capability_invalid(request->volume_capabilities[i]);
         if (why != NULL)
                 call_fail(call, GRPC_INVALID_ARGUMENT, "%s", why);
         else if (request->accessible_topology != NULL && request->accessible_topology->n_segments > 0 &&
                  !controller_topology_here(call, request->accessible_topology))
                 answer(call, 0, 0);
-        else if (csi_map_find(CSI_MAP(request, parameters), "server", /* any_case= */ true) != NULL)
+        else if (controller_parameter(CSI_MAP(request, parameters), "server", /* any_case= */ true) != NULL)
                 answer(call, INT64_MAX, -1); /* the server is not asked: it may not answer */
         else
                 controller_run(call, "volume-capacity", controller_capacity_request(CSI_MAP(request, parameters)),

@@ -26,7 +26,7 @@ static const Csi__V1__CreateVolumeRequest *request_of(const struct call *call)
 
 static const char *parameter(const Csi__V1__CreateVolumeRequest *request, const char *key)
 {
-        return csi_map_find(CSI_MAP(request, parameters), key, /* any_case= */ false);
+        return controller_parameter(CSI_MAP(request, parameters), key, /* any_case= */ false);
 }
 
 /* The id of what is copied; NULL: nothing is. */
@@ -53,7 +53,7 @@ static bool source_is_snapshot(const Csi__V1__CreateVolumeRequest *request)
 /* By the parameters of csi-driver-nfs; what its pool is, volume-capacity says. */
 static bool is_shared(const Csi__V1__CreateVolumeRequest *request)
 {
-        return csi_map_find(CSI_MAP(request, parameters), "server", /* any_case= */ true) != NULL;
+        return controller_parameter(CSI_MAP(request, parameters), "server", /* any_case= */ true) != NULL;
 }
 
 static int64_t size_of(const Csi__V1__CreateVolumeRequest *request)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "controller.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -35,6 +36,13 @@ const char *csi_map_find(size_t count, const void *const *entries, const char *k
                         return field_of(entries[i], 1);
         }
         return NULL;
+}
+
+const char *controller_parameter(size_t count, const void *const *entries, const char *key, bool any_case)
+{
+        const char *value = csi_map_find(count, entries, key, any_case);
+
+        return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
 char *csi_text(struct call *call, const char *text)
@@ -111,12 +119,19 @@ void controller_run(struct call *call, const char *program, json_t *request, cal
         free(text);
 }
 
+/* A program that was killed, or does not say why, may have done it, or in part: the same call again ends it. */
+static enum grpc_code code_of(const struct outcome *outcome)
+{
+        if (outcome->status < 0 || outcome->error == 0)
+                return GRPC_ABORTED;
+        return outcome->error == ENODEV ? GRPC_FAILED_PRECONDITION /* its pool is missing, not the volume */
+                                        : csi_code(outcome->error);
+}
+
 bool controller_failed(struct call *call, const struct outcome *outcome)
 {
         if (outcome->status == 0 && strcmp(outcome->state, "Success") == 0)
                 return false;
-        /* A program that was killed, or does not say why, may have done it, or in part: the same call again ends it. */
-        call_fail(call, outcome->status < 0 || outcome->error == 0 ? GRPC_ABORTED : csi_code(outcome->error), "%s",
-                  outcome->message);
+        call_fail(call, code_of(outcome), "%s", outcome->message);
         return true;
 }

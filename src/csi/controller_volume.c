@@ -46,9 +46,7 @@ static void deleted(struct call *call, const struct outcome *outcome)
 {
         Csi__V1__DeleteVolumeResponse response = CSI__V1__DELETE_VOLUME_RESPONSE__INIT;
 
-        if (outcome->status > 0 && outcome->error == ENODEV) /* its pool is missing, not the volume */
-                call_fail(call, GRPC_FAILED_PRECONDITION, "%s", outcome->message);
-        else if (!controller_failed(call, outcome))
+        if (!controller_failed(call, outcome))
                 call_answer(call, &response.base);
 }
 

@@ -4,6 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json.h"
+#include "base/need.h"
+#include "base/text.h"
 #include "call.h"
 #include "messages/csi.pb-c.h"
 
@@ -50,18 +53,34 @@ static void get_plugin_capabilities(struct call *call)
         call_answer(call, &response.base);
 }
 
-/* The names of what is required and missing, as host-check lists them. */
-static void list_missing(const json_t *names, char ret_text[MISSING_MAX])
+/*
+ * Whether no call can succeed without what a row of host-check is about. A pool or a profile that cannot be used is its
+ * volumes' own: the sidecars end when the driver is not ready, and those of the other pools would have none either.
+ */
+static bool is_of_all(const json_t *row)
+{
+        static const char *const files[] = { "config.json", "state directory", NULL };
+        const json_t *by;
+        size_t i;
+
+        json_array_foreach (json_object_get(row, "neededBy"), i, by)
+                if (text_same(json_string_value(by), NEEDED_BY_ALL))
+                        return true;
+        return text_among(json_member_text(row, "name"), files);
+}
+
+/* The names of what is missing and of all, as host-check has them. */
+static void list_missing(const json_t *rows, char ret_text[MISSING_MAX])
 {
         size_t length = 0;
         size_t index;
-        const json_t *name;
+        const json_t *row;
 
         ret_text[0] = '\0';
-        json_array_foreach (names, index, name) {
-                if (length < MISSING_MAX)
+        json_array_foreach (rows, index, row) {
+                if (length < MISSING_MAX && text_same(json_member_text(row, "state"), "missing") && is_of_all(row))
                         length += (size_t)snprintf(ret_text + length, MISSING_MAX - length, "%s%s",
-                                                   index > 0 ? ", " : "", json_string_value(name));
+                                                   length > 0 ? ", " : "", json_member_text(row, "name"));
         }
 }
 
@@ -71,11 +90,11 @@ static void probe_end(struct call *call, const struct outcome *outcome)
         Csi__V1__BoolValue ready = CSI__V1__BOOL_VALUE__INIT;
         char missing[MISSING_MAX];
 
-        if (json_is_false(json_object_get(outcome->reply, "ready"))) {
-                list_missing(json_object_get(outcome->reply, "missing"), missing);
+        list_missing(json_object_get(outcome->reply, "rows"), missing);
+        if (missing[0] != '\0')
                 call_fail(call, GRPC_FAILED_PRECONDITION, "this node lacks what flexgraft needs: %s (see host-check)",
                           missing);
-        } else if (outcome->status != 0)
+        else if (outcome->status != 0 && json_object_get(outcome->reply, "rows") == NULL)
                 call_fail(call, GRPC_FAILED_PRECONDITION, "host-check: %s", outcome->message);
         else {
                 ready.value = 1;
@@ -104,6 +123,7 @@ const struct rpc identity_rpcs[] = {
         { .path = "/csi.v1.Identity/Probe",
           .request = &csi__v1__probe_request__descriptor,
           .response = &csi__v1__probe_response__descriptor,
-          .begin = probe },
+          .begin = probe,
+          .yields = true },
         {},
 };

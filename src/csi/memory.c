@@ -16,6 +16,8 @@ struct memory_block {
         alignas(max_align_t) char data[];
 };
 
+static size_t all_used;
+
 static void *allocate(void *of_memory, size_t size)
 {
         return memory_take(of_memory, size);
@@ -65,6 +67,7 @@ static void *take(struct memory *memory, size_t size)
                 return NULL;
         block->used += size;
         memory->used += size;
+        all_used += size;
         return block->data + block->used - size;
 }
 
@@ -72,6 +75,10 @@ void *memory_take(struct memory *memory, size_t size)
 {
         if (memory->used >= memory->limit || size > memory->limit - memory->used) {
                 memory->exhausted = true;
+                return NULL;
+        }
+        if (all_used >= MEMORY_ALL_BYTES || size > MEMORY_ALL_BYTES - all_used) {
+                memory->crowded = true;
                 return NULL;
         }
         return take(memory, size);
@@ -94,6 +101,7 @@ void memory_end(struct memory *memory)
                 next = block->next;
                 memory_forget(block, sizeof *block + block->used);
         }
+        all_used -= memory->used;
         *memory = (struct memory){};
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * memory.h - what one call allocates: many pieces with a limit, freed and overwritten at once, since secrets are among
- * them.
+ * them. All calls together have a limit, too, MEMORY_ALL_BYTES.
  */
 #ifndef FLEXGRAFT_CSI_MEMORY_H
 #define FLEXGRAFT_CSI_MEMORY_H
@@ -10,21 +10,24 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#define MEMORY_ALL_BYTES ((size_t)192 * 1024 * 1024)
+
 struct memory {
         struct memory_block *blocks;
         size_t used;
         size_t limit;
         bool exhausted; /* a piece was refused because of the limit */
+        bool crowded;   /* one was refused because of what all calls have together */
         ProtobufCAllocator allocator;
 };
 
 /* memory_init() - an empty one, whose pieces may have limit bytes together. */
 void memory_init(struct memory *memory, size_t limit);
 
-/* memory_take() - so many zero bytes, aligned for any type. NULL: beyond the limit, or the system has no memory. */
+/* memory_take() - so many zero bytes, aligned for any type. NULL: beyond a limit, or the system has no memory. */
 void *memory_take(struct memory *memory, size_t size);
 
-/* memory_take_always() - the same without the limit; the process ends if the system has no memory. */
+/* memory_take_always() - the same without the limits; the process ends if the system has no memory. */
 void *memory_take_always(struct memory *memory, size_t size);
 
 /* memory_end() - free all pieces. */

@@ -144,6 +144,10 @@ enum grpc_code message_unpack(const ProtobufCMessageDescriptor *descriptor, cons
                 *ret_why = "the message has too many parts";
                 return GRPC_RESOURCE_EXHAUSTED;
         }
+        if (memory->crowded) { /* after RESOURCE_EXHAUSTED the provisioner would try another node */
+                *ret_why = "the calls under way have too many parts together";
+                return GRPC_UNAVAILABLE;
+        }
         *ret_why = "the message cannot be parsed";
         return GRPC_INTERNAL;
 }

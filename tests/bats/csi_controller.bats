@@ -320,6 +320,17 @@ directory_pool() {
         assert_field .maximum_volume_size.value "$largest"
 }
 
+@test "the capacity is told to external-provisioner, which says no access mode, and to one that says no access type either" {
+        make_pool_in_memory fast 64m
+        local capability
+        for capability in '{"mount": {}, "access_mode": {"mode": "UNKNOWN"}}' '{"access_mode": {}}' '{}'; do
+                ok GetCapacity "{\"parameters\": {\"pool\": \"fast\", \"profile\": \"\"}, \"volume_capabilities\": [$capability]}"
+                [[ $(json_field .available_capacity) -gt 0 ]]
+        done
+        ok GetCapacity '{"parameters": {"pool": "", "profile": ""}, "volume_capabilities": [{"mount": {}, "access_mode": {}}]}'
+        [[ $(json_field .available_capacity) -gt 0 ]]
+}
+
 @test "there is no capacity on another node, in a pool that is not there, or for what a pool cannot have" {
         local request
         directory_pool

@@ -147,23 +147,30 @@ takes_at_most() {
         is "$(wc -l <"$CORE/began")" 10 "programs"
 }
 
-@test "more calls than can be under way are answered UNAVAILABLE, so that no other node is tried" {
+@test "more calls than can be under way are answered UNAVAILABLE, so that no other node is tried; Probe leaves room for pods' calls" {
         hold
-        local i waiting=()
+        local i waiting=() bodies=()
         for i in 1 2 3; do
-                "$WIRE" "$CSI_SOCKET" many /csi.v1.Identity/Probe 100 >"$CORE/many.$i" &
+                "$WIRE" "$CSI_SOCKET" many "$PROBE" 100 >"$CORE/many.$i" &
                 waiting+=("$!")
         done
-        wait_until 20 grep -q "256 calls are under way" "$CORE/err"
-        wait_until 20 all_are_refused
+        wait_until 20 are_refused 108 192
+        for i in {100..169}; do # NodeGetVolumeStats of the volume 100, on /100
+                bodies+=("0a033${i:0:1}3${i:1:1}3${i:2:1}12042f3${i:0:1}3${i:1:1}3${i:2:1}")
+        done
+        "$WIRE" "$CSI_SOCKET" each /csi.v1.Node/NodeGetVolumeStats "${bodies[@]}" >"$CORE/node" &
+        waiting+=("$!")
+        wait_until 20 are_refused 6 256
         let_go
         wait "${waiting[@]}"
-        is "$(cat "$CORE"/many.* | sort | uniq -c | tr -s ' ')" $' 256 OK\n 44 UNAVAILABLE 256 calls are under way'
+        is "$(cat "$CORE"/many.* | sort | uniq -c | tr -s ' ')" $' 192 OK\n 108 UNAVAILABLE 192 calls are under way'
+        is "$(cut -d ' ' -f 1 "$CORE/node" | sort | uniq -c | tr -s ' ')" $' 64 OK\n 6 UNAVAILABLE'
         bounded 65536
 }
 
-all_are_refused() {
-        (($(grep -c "256 calls are under way" "$CORE/err") == 44))
+# are_refused COUNT CALLS: so many calls, because so many are under way.
+are_refused() {
+        (($(grep -c "$2 calls are under way" "$CORE/err") == $1))
 }
 
 @test "a block of headers that does not end ends its connection" {
@@ -226,6 +233,17 @@ print(int((time.process_time() - begin) * 1000))'
         raw half 100
         is "$(head -n 1 <<<"$output")" "status 4"
         bounded
+}
+
+@test "calls that have very many parts together are answered UNAVAILABLE, and take no more memory" {
+        hold
+        "$WIRE" "$CSI_SOCKET" parts 200000 16 >"$CORE/parts" &
+        local client=$!
+        wait_until 20 grep -q "too many parts together" "$CORE/err"
+        let_go
+        wait "$client"
+        [[ $(sort -u "$CORE/parts" | cut -d ' ' -f 1 | tr '\n' ' ') == *'UNAVAILABLE ' ]]
+        bounded $((300 << 10))
 }
 
 @test "a message of two million parts is answered RESOURCE_EXHAUSTED" {

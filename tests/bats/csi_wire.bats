@@ -317,10 +317,22 @@ all_pages() {
 }
 
 @test "Probe names what the node lacks" {
-        make_program host-check '{"status": "Success", "ready": false, "missing": ["fsopen", "pool big"], "rows": []}'
+        make_program host-check '{"status": "Success", "ready": false, "missing": ["fsopen", "config.json", "pool big"], "rows": [
+                {"name": "fsopen", "state": "missing", "neededBy": ["every program"]}, {"name": "openat2", "state": "ok", "neededBy": ["every program"]},
+                {"name": "config.json", "state": "missing", "neededBy": ["the configuration"]},
+                {"name": "pool big", "state": "missing", "neededBy": ["the configuration"]}]}' 1
         core_start
         wire one "$PROBE"
-        is "$output" "FAILED_PRECONDITION this node lacks what flexgraft needs: fsopen, pool big (see host-check)"
+        is "$output" "FAILED_PRECONDITION this node lacks what flexgraft needs: fsopen, config.json (see host-check)"
+}
+
+@test "a pool, a profile, or what they need, that cannot be used leaves the driver ready for the others" {
+        make_program host-check '{"status": "Success", "ready": false, "missing": ["lvm", "pool big", "profile db"], "rows": [
+                {"name": "lvm", "state": "missing", "neededBy": ["pool big", "volumes of type lvm"]}, {"name": "pool big", "state": "missing",
+                "neededBy": ["the configuration"]}, {"name": "profile db", "state": "missing", "neededBy": ["the configuration"]}]}' 1
+        core_start
+        wire one "$PROBE"
+        is "$output" OK
 }
 
 @test "SIGTERM ends the driver when the call under way is answered, and takes no new one" {

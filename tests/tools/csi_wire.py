@@ -96,9 +96,11 @@ def gzip(caller):
     caller.call(DELETE, text(1, b'v' * 1000), compression=grpc.Compression.Gzip)
 
 
-def parts(caller, count):
-    """A message of very many parts: entries of a map."""
-    caller.call('/csi.v1.Controller/ValidateVolumeCapabilities', text(1, b'v') + text(2, b'') * int(count))
+def parts(caller, count, calls='1'):
+    """Messages of very many parts each, secrets without a name, at one time."""
+    bodies = [text(1, f'v{i}'.encode()) + text(2, b'') * int(count) for i in range(int(calls))]
+    for future in [caller.start(DELETE, body) for body in bodies]:
+        caller.tell(future)
 
 
 def wait(caller, method, body=''):

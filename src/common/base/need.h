@@ -77,6 +77,8 @@ enum need {
         NEEDS
 };
 
+#define NEEDED_BY_ALL "every program" /* among those that need one, in host-check's rows */
+
 typedef uint64_t need_set;
 _Static_assert(NEEDS <= 64, "a need_set has a bit for each");
 

@@ -309,7 +309,7 @@ json_t *wanted_by(const struct wanted *wanted, enum need need, bool *ret_require
                 if (((need_set)json_integer_value(set) & bit) != 0)
                         (void)json_array_append_new(names, json_string(name));
         if (host_rows[need].everyone)
-                (void)json_array_append_new(names, json_string("every program"));
+                (void)json_array_append_new(names, json_string(NEEDED_BY_ALL));
         *ret_required = json_array_size(names) > 0;
         for (size_t i = 0; source_kinds[i] != NULL; i++)
                 if ((source_kinds[i]->needs & bit) != 0) {
