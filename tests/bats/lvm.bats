@@ -276,6 +276,26 @@ end_dmeventd() {
         is "$(blkid -p -o value -s TYPE "/dev/$GROUP/data" || :)" '' "signature"
 }
 
+@test "a volume whose device has no name in /dev is not taken for deleted" {
+        create data $((2 * EXTENT))
+        assert_success
+        quietly lvchange --activate y "$GROUP/data"
+        rm "/dev/$GROUP/data"
+        delete data
+        assert_failure EAGAIN
+        is "$(volumes)" 'data linear'
+        delete data
+        assert_success
+        is "$(volumes)" ''
+}
+
+@test "a thin pool is no volume: it is neither adopted nor deleted as one" {
+        quietly lvcreate --type thin-pool --size 40M --name tp "$GROUP"
+        helper volume-create '{"name": "data", "pool": "big", "id": "tp"}'
+        assert_failure ENOENT
+        is "$(volumes)" 'tp thin-pool'
+}
+
 # disks_with WORD: how many of the group's have it.
 disks_with() {
         sync

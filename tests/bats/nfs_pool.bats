@@ -196,6 +196,22 @@ node_nfs_mounts() {
 }
 
 # bats test_tags=kernel,nfs
+@test "a volume is not made or adopted within another one, nor around one" {
+        with_server
+        nfs_pool '"subDir": "${pv.metadata.name}"'
+        jq '.name = "deep" | .subDir = "${pvc.metadata.namespace}/${pv.metadata.name}"' "$FLEXGRAFT_POOLS/share.json" >"$FLEXGRAFT_POOLS/deep.json"
+        created '{"name": "team", "size": "1m", "pool": "share"}'
+        create '{"name": "inner", "size": "1m", "pool": "deep", "parameters": {"csi.storage.k8s.io/pvc/namespace": "team"}}'
+        refused EEXIST 'it would be in the volume "team"'
+        [[ ! -e $EXPORTED/team/inner ]]
+        created '{"name": "inner", "size": "1m", "pool": "deep", "parameters": {"csi.storage.k8s.io/pvc/namespace": "crew"}}'
+        create '{"name": "crew", "size": "1m", "pool": "share", "id": "crew"}'
+        refused EEXIST 'the volume "inner" is in it'
+        removed '{"name": "inner"}'
+        removed '{"name": "team"}'
+}
+
+# bats test_tags=kernel,nfs
 @test "onDelete retain keeps a directory, archive renames it, and neither keeps an empty one" {
         local pvc='"parameters": {"csi.storage.k8s.io/pvc/namespace": "team", "csi.storage.k8s.io/pvc/name": "claim"}'
         with_server

@@ -176,6 +176,22 @@ teardown() {
         assert_failure
 }
 
+@test "a volume whose pool's file is called otherwise by now is no disk without a volume" {
+        make_pool fast
+        created '{"name": "data", "size": "1m", "pool": "fast"}'
+        mv "$FLEXGRAFT_POOLS/fast.json" "$FLEXGRAFT_POOLS/quick.json"
+        sed -i 's/"name": "fast"/"name": "quick"/' "$FLEXGRAFT_POOLS/quick.json"
+        make_disk "$POOL_DIR" free.img 1m
+        listed '{"pool": "quick"}'
+        is "$(disk_ids)" free.img
+        create '{"name": "twice", "id": "data.img", "pool": "quick"}'
+        refused EBUSY data
+        created '{"name": "other", "size": "1m", "pool": "quick", "match": true}'
+        assert_field .volume.id free.img
+        created '{"name": "more", "size": "1m", "pool": "quick", "match": true}'
+        assert_field .volume.id more.img
+}
+
 # ---- match
 
 match_setup() {
@@ -204,6 +220,14 @@ match() { # NAME SIZE
         assert_field '.volume | [.id, .adopted, .reclaimPolicy] | join(" ")' "four.img false delete"
         listed '{"pool": "fast"}'
         is "$(disk_ids)" ''
+}
+
+@test "match passes over a disk whose name no record can have" {
+        match_setup
+        make_disk "$POOL_DIR" $'caf\xe9.img' 2m
+        rm "$POOL_DIR/small.img"
+        match one 1m
+        assert_field .volume.id middle.img
 }
 
 @test "match makes a volume where all disks are too small" {

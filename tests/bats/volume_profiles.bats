@@ -57,6 +57,19 @@ teardown() {
         is "$(provisioned | tr '\n' ' ')" "one.json two.json "
 }
 
+@test "a pool that does not know a profile's parameters is passed over for one that does" {
+        make_pool b
+        mkdir -p -m 0700 "$BATS_TEST_TMPDIR/srv/a"
+        printf '{"name": "a", "type": "directory", "path": "%s"}\n' "$BATS_TEST_TMPDIR/srv/a" >"$FLEXGRAFT_POOLS/a.json"
+        write_profiles '"any": {"resource_provider_selector": {"resource_providers": [{"type": "directory", "name": "a"}, {"type": "loop", "name": "b"}]},
+                "volume_capabilities": {"mount": {}, "access_mode": {"mode": "SINGLE_NODE_WRITER"}}, "create_parameters": {"preallocate": "false"}}'
+        created '{"name": "one", "size": "1m", "profile": "any"}'
+        assert_field .volume.pool b
+        rm "$FLEXGRAFT_POOLS/b.json"
+        create '{"name": "two", "size": "1m", "profile": "any"}'
+        refused EINVAL preallocate
+}
+
 @test "where the room of a profile's first pool is taken meanwhile, the volume is made in the next one" {
         local selector='{"resource_providers": [{"type": "org.flexgraft.loop", "name": "aa"}, {"type": "org.flexgraft.loop", "name": "bb"}]}'
         make_pool_in_memory aa 16m

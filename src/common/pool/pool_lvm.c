@@ -196,6 +196,12 @@ static int check_group(const struct pool *pool, struct error *error)
                             : -ENOENT;
 }
 
+/* Not a part of another one, and no thin pool, which goes with all that is in it. */
+static bool is_volume(const struct lvm_volume *volume)
+{
+        return volume->public && strcmp(volume->type, "thin-pool") != 0;
+}
+
 int pool_lvm_look(const struct config *config, const struct pool *pool, const char *id, struct pool_item *ret_item,
                   struct error *error)
 {
@@ -206,7 +212,7 @@ int pool_lvm_look(const struct config *config, const struct pool *pool, const ch
         if (r < 0)
                 return r;
         r = lvm_find(pool->volume_group, id, &volume, error);
-        if (r == -ENOENT)
+        if (r == -ENOENT || (r == 0 && !is_volume(&volume)))
                 return check_group(pool, error);
         if (r == 0)
                 item_of(pool, &volume, ret_item);
@@ -349,7 +355,7 @@ static int pass_on(const struct lvm_volume *volume, void *argument, struct error
         const struct walk *walk = argument;
         struct pool_item item;
 
-        if (!volume->public || strcmp(volume->type, "thin-pool") == 0 || text_starts(volume->name, POOL_LVM_RESTORED))
+        if (!is_volume(volume) || text_starts(volume->name, POOL_LVM_RESTORED))
                 return 0;
         item_of(walk->pool, volume, &item);
         return walk->function(&item, walk->argument, error);

@@ -51,6 +51,7 @@ static const struct record_field fields[] = {
                  "where a container gets it that asks for it as a device; empty: /volumes/NAME"),
         OPTIONAL(TEXT, "snapshotOf", snapshot_of, "volume that it is a snapshot of; empty: it is none"),
         OPTIONAL(NUMBER, "taken", taken, "when that was, in seconds since 1970"),
+        OPTIONAL(NUMBER, "snapshotOfBorn", source_born, "\"born\" of the volume that it is a snapshot of"),
         OPTIONAL(TEXT, "copyOf", copy_of, "volume or snapshot that it was made as a copy of; empty: it was not"),
         OPTIONAL(TEXT, "restoring", restoring, "snapshot whose content is being put back; empty: none"),
         OPTIONAL(TEXT, "driver", driver, "driver that made it from its option \"size\"; empty: volume-create did"),

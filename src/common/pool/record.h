@@ -57,6 +57,7 @@ struct provision_record {
         char copy_of[PROVISION_NAME_MAX];     /* it was made as a copy of that; "" */
         char restoring[PROVISION_NAME_MAX];   /* content of that snapshot is being put back; "" */
         uint64_t taken;                       /* when a snapshot was, in seconds since 1970; 0 */
+        uint64_t source_born;                 /* "born" of its volume then; 0: not noted */
         uint64_t born; /* when it was made or adopted, in nanoseconds since 1970: no other one of its name was; 0 */
         enum provision_lifecycle lifecycle;
         char target[PROVISION_TARGET_MAX]; /* where a container gets it as a device (CDI); "": /volumes/NAME */

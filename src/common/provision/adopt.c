@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fd.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "pool/pool_kind.h"
 #include "pool/record.h"
@@ -48,6 +49,16 @@ static int check_disk(const struct provision_call *call, const char *id, const s
         return 0;
 }
 
+/* Another call may have had it since, where the pool's lock was given back. */
+static int check_still_blank(struct provision_call *call, const char *id, struct error *error)
+{
+        int r = call->request->match && call->blank_locks != call->pool_locks
+                        ? call->kind->is_blank(&call->config, &call->pool, id, error)
+                        : 1;
+
+        return r != 0 ? r : fail_because(error, EBUSY, "adopt", id, "it is not blank any more");
+}
+
 /* The disk, if it is there, and no other volume has it. */
 static int find_free(struct provision_call *call, const char *id, struct pool_item *ret_item, struct error *error)
 {
@@ -62,7 +73,9 @@ static int find_free(struct provision_call *call, const char *id, struct pool_it
         /* the volume may be one that another node has deleted */
         if (r > 0 && call->kind->remote && (r = delete_record_left(call, owner, id, error)) == 0)
                 r = owners_look(call, call->pool.name, id, owner, error);
-        return r < 0 ? r : check_free(call, &call->pool, r > 0 ? owner : NULL, id, error);
+        if (r < 0 || (r = check_free(call, &call->pool, r > 0 ? owner : NULL, id, error)) < 0)
+                return r;
+        return call->kind->no_device ? owners_check_apart(call, id, /* new= */ false, error) : 0;
 }
 
 static int write_record(struct provision_call *call, const char *id, const struct pool_item *item,
@@ -95,7 +108,7 @@ int adopt_disk(struct provision_call *call, const char *id, struct provision_rec
                 return r;
         if (call->kind->no_device && !item.limited) /* a directory has the size that it is given */
                 item.size_bytes = call->request->size_bytes;
-        if ((r = check_disk(call, id, &item, error)) < 0)
+        if ((r = check_disk(call, id, &item, error)) < 0 || (r = check_still_blank(call, id, error)) < 0)
                 return r;
         if (call->pool.path[0] != '\0') {
                 cleanup_close int pool_fd = pool_use(&call->config, &call->pool, error);
@@ -122,6 +135,14 @@ struct match {
         bool unread;           /* the records: no pool's fault */
 };
 
+/* No record and no reply can have a name that is no UTF-8. */
+static bool can_be_told(const char *id)
+{
+        cleanup_json json_t *text = json_string(id);
+
+        return text != NULL;
+}
+
 static int match_item(const struct pool_item *item, void *argument, struct error *error)
 {
         struct match *match = argument;
@@ -136,6 +157,8 @@ static int match_item(const struct pool_item *item, void *argument, struct error
         if (call->kind->fits != NULL &&
             !call->kind->fits(item,
                               call->profile != NULL ? profile_parameters(call->profile) : call->request->parameters))
+                return 0;
+        if (!can_be_told(item->id))
                 return 0;
         if (call->kind->unmarked && !released_disks_has(&call->state, item->identity))
                 return 0; /* nothing says that it ever was a volume */
@@ -152,6 +175,7 @@ static int match_item(const struct pool_item *item, void *argument, struct error
                 return 0; /* it holds data, or is gone */
         match->best = *item;
         match->best_pool = match->pool;
+        call->blank_locks = call->pool_locks;
         return 0;
 }
 

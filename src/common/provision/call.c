@@ -43,6 +43,7 @@ int provision_call_lock_pool(struct provision_call *call, struct error *error)
                 return r;
         call->pool_key = key;
         call->pool_locked = true;
+        call->pool_locks++;
         call->locked_kind = call->kind;
         if (call->kind->hold != NULL)
                 call->kind->hold();

@@ -29,9 +29,12 @@ struct provision_call {
         const struct pool_kind *kind; /* the pool's */
         uint64_t pool_key;            /* its lock, once it is */
         bool pool_locked;
+        unsigned pool_locks;                 /* how many were taken so far */
+        unsigned blank_locks;                /* that, when the disk to adopt was seen to be blank */
         const struct pool_kind *locked_kind; /* of the pool whose lock it is */
         json_t *owners;                      /* of disks, by what put_key() makes; owned */
         json_t *locations;                   /* of pools, by name; owned */
+        bool strays;                         /* among the owners are some of pools that cannot be read */
         json_t *paths;                       /* of disks, what found_object() makes, by put_name(); owned; of a list */
         json_t *reply;
 };
@@ -99,13 +102,18 @@ int provision_call_check_filesystem(const struct provision_call *call, const str
 void provision_call_release(struct provision_call *call);
 
 /* owners.c: which disks are volumes. */
-#define OWNER_KEY_SIZE (POOL_LOCATION_SIZE + PROVISION_ID_MAX)
+#define OWNER_KEY_SIZE (POOL_LOCATION_SIZE + PROVISION_LOCATION_MAX + PROVISION_ID_MAX)
 int owners_read(struct provision_call *call, struct error *error);
 const char *owners_find(const struct provision_call *call, const char *pool, const char *id);
 /* owners_look() - the same for one disk, without owners_read(). PROVISION_NAME_MAX bytes. Returns 1: it is a volume; 0. */
 int owners_look(struct provision_call *call, const char *pool, const char *id, char *ret_owner, struct error *error);
 int owners_check_unused(const struct provision_call *call, const struct pool *pool, const char *id,
                         struct error *error);
+/*
+ * owners_check_apart() - that a directory of the call's pool lies in no volume, and has none in it; it would be removed with
+ * it. new: it is not there yet, and has nothing in it. Errors: EEXIST.
+ */
+int owners_check_apart(struct provision_call *call, const char *id, bool new, struct error *error);
 /*
  * owners_put_attached() - add to keys what is attached as the disk of a volume, and what stands on it: by the record of
  * the driver, without which nothing is. path: of the disk; NULL: its pool has it no more. owners_check_detached() - that

@@ -115,6 +115,7 @@ static int begin_copy(struct provision_call *call, const struct provision_record
         ret_record->copy_of[0] = '\0';
         ret_record->restoring[0] = '\0';
         ret_record->taken = 0;
+        ret_record->source_born = 0;
         ret_record->born = clock_real_ns();
         ret_record->adopted = false;
         ret_record->lifecycle = PROVISION_CREATING;
@@ -278,6 +279,28 @@ static int answer_taken(struct provision_call *call, const struct provision_reco
         return 0;
 }
 
+/* A volume may have the name of an earlier one, whose snapshots are still there. */
+static bool is_of_earlier(const struct provision_record *snapshot, const struct provision_record *volume)
+{
+        return snapshot->source_born != 0 && volume->born != 0 && snapshot->source_born != volume->born;
+}
+
+static int check_not_of_earlier(const struct provision_call *call, const struct provision_record *snapshot,
+                                struct error *error)
+{
+        cleanup_provision_record struct provision_record volume = {};
+        int r = provision_record_read(&call->state, snapshot->snapshot_of, &volume, error);
+
+        if (r < 0)
+                return r == -ENOENT ? 0 : r;
+        return !is_of_earlier(snapshot, &volume)
+                       ? 0
+                       : fail_because(
+                                 error, EEXIST, "take snapshot", snapshot->name,
+                                 "it is a snapshot of an earlier volume \"%.200s\": choose another name, or delete it",
+                                 volume.name);
+}
+
 /* Returns 1: it is there already; 0: it has to be taken, and nothing is in its place. */
 static int find_taken(struct provision_call *call, const struct provision_still *still,
                       struct provision_record *ret_record, struct error *error)
@@ -295,7 +318,7 @@ static int find_taken(struct provision_call *call, const struct provision_still 
                                     ret_record->snapshot_of[0] != '\0' ? "a snapshot of " : "a volume",
                                     ret_record->snapshot_of);
         if (ret_record->lifecycle == PROVISION_CREATED)
-                return 1;
+                return (r = check_not_of_earlier(call, ret_record, error)) < 0 ? r : 1;
         /* a call was killed while it took it: what it has may be of any moment */
         if ((r = still->end_killed(still->argument, error)) < 0 || (r = provision_call_lock_pool(call, error)) < 0)
                 return r;
@@ -324,6 +347,7 @@ static int take(struct provision_call *call, const struct provision_still *still
                 return r;
         (void)text_copy(record.snapshot_of, sizeof record.snapshot_of, request->name); /* as long */
         record.taken = clock_seconds();
+        record.source_born = source.born;
         record.asked_bytes = source.size_bytes;
         if ((r = make_copy(call, &source, /* from= */ NULL, source.size_bytes, still, &record, error)) < 0)
                 return r;
@@ -349,6 +373,11 @@ static int restore(struct provision_call *call, struct error *error)
                         error, EINVAL, "restore snapshot", request->restore,
                         "it is no snapshot of %.200s; to make a volume of it, use volume-create and \"from\"",
                         request->name);
+        if (is_of_earlier(&snapshot, &volume))
+                return fail_because(error, EINVAL, "restore snapshot", request->restore,
+                                    "it is a snapshot of an earlier volume \"%.200s\"; to make a volume of it, use "
+                                    "volume-create and \"from\"",
+                                    request->name);
         if ((r = owners_check_unused(call, &call->pool, volume.id, error)) < 0 ||
             (r = shares = call->kind->can_share(&call->config, &call->pool, snapshot.id, /* snapshot= */ false,
                                                 error)) < 0 ||

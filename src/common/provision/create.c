@@ -142,6 +142,8 @@ int create_claim(struct provision_call *call, uint64_t size_bytes, struct provis
                 return r;
         if (r < 0 && r != -ENOENT)
                 return r;
+        if (call->kind->no_device && (r = owners_check_apart(call, ret_record->id, /* new= */ true, error)) < 0)
+                return r;
         if ((r = provision_call_check_room(call, ret_record, size_bytes, &measure, error)) < 0)
                 return r;
         if (size_bytes < measure.minimum_bytes)
@@ -196,7 +198,8 @@ static int choose_pool(const struct pool *pool, void *argument, struct error *er
 
         if (!is_selected(call, pool) || strcmp(pool->name, choice->after) <= 0)
                 return 0;
-        if (!provision_call_is_fit(call, pool)) {
+        if (!provision_call_is_fit(call, pool) ||
+            pool_kind_check_parameters(pool->kind, profile_parameters(call->profile), error) < 0) {
                 choice->unfit = *pool;
                 return 0;
         }

@@ -226,6 +226,22 @@ static bool has_content(const struct provision_record *record, enum provision_li
         return was != PROVISION_CREATING || record->copy_of[0] != '\0' || record->snapshot_of[0] != '\0';
 }
 
+/*
+ * ENOENT may be of a device's name in /dev, which a slow udev has not made yet: only what its pool does not have is gone.
+ * What it has stays, with its record, and EAGAIN says that the call can be repeated.
+ */
+static int check_no_more(const struct provision_call *call, const struct provision_record *record, struct error *error)
+{
+        struct error ignored;
+        struct pool_item item;
+        int r = call->kind->look(&call->config, &call->pool, record->id, &item, &ignored);
+
+        if (r == -ENOENT || (r == 0 && !provision_call_is_volume(record, &item)))
+                return 0;
+        error->errnum = EAGAIN;
+        return -EAGAIN;
+}
+
 /* Delete, or end what an earlier call started. With the locks of name and pool. asked: a policy instead of the
  * volume's, or NULL. */
 int delete_finish(struct provision_call *call, struct provision_record *record, const char *asked, struct error *error)
@@ -265,7 +281,9 @@ int delete_finish(struct provision_call *call, struct provision_record *record, 
                 (void)text_copy(record->reclaim_policy, sizeof record->reclaim_policy, policy);
                 (void)provision_record_write(&call->state, record, FILE_DURABLE, &ignored);
         }
-        if (r < 0 && r != -ENOENT)
+        if (r == -ENOENT)
+                r = check_no_more(call, record, error);
+        if (r < 0)
                 return r;
         log_say("deleted volume %s of pool %s (%s)", record->name, record->pool, record->reclaim_policy);
         return provision_record_remove(&call->state, record->name, record->id, error);

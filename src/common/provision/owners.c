@@ -30,18 +30,56 @@ static int find_location(const struct provision_call *call, const char *pool_nam
                                                : pool.kind->locate(&call->config, &pool, ret_location, &ignored);
 }
 
-/* The key of a disk, the same in all pools that have it. A pool that cannot be read counts by its name. */
-static void put_key(const struct provision_call *call, const char *pool_name, const char *id, char *ret_key)
+#define UNKNOWN "pool:" /* and the pool's name: it cannot be read */
+#define SAID "said:"    /* and what a pool's file said of where it is */
+
+/* Where a pool is. One that cannot be read counts by its name. */
+static void put_location(const struct provision_call *call, const char *pool_name,
+                         char ret_location[POOL_LOCATION_SIZE])
 {
         const char *known = json_string_value(json_object_get(call->locations, pool_name));
+
+        if (known != NULL) {
+                (void)text_copy(ret_location, POOL_LOCATION_SIZE, known);
+                return;
+        }
+        if (find_location(call, pool_name, ret_location) < 0)
+                (void)snprintf(ret_location, POOL_LOCATION_SIZE, UNKNOWN "%s", pool_name);
+        (void)json_object_set_new(call->locations, pool_name,
+                                  json_string(ret_location)); /* else it is looked up again next time */
+}
+
+/* The key of a disk, the same in all pools that have it. */
+static void put_key(const struct provision_call *call, const char *pool_name, const char *id, char *ret_key)
+{
         char location[POOL_LOCATION_SIZE];
 
-        if (known == NULL && find_location(call, pool_name, location) < 0)
-                (void)snprintf(location, sizeof location, "pool:%s", pool_name);
-        if (known == NULL)
-                (void)json_object_set_new(call->locations, pool_name,
-                                          json_string(location)); /* else it is looked up again next time */
-        (void)snprintf(ret_key, OWNER_KEY_SIZE, "%s/%s", known != NULL ? known : location, id);
+        put_location(call, pool_name, location);
+        (void)snprintf(ret_key, OWNER_KEY_SIZE, "%s/%s", location, id);
+}
+
+/* That of a volume's. Its pool's file may be called otherwise by now: then what that said tells where the pool is. */
+static void put_volume_key(const struct provision_call *call, const struct provision_record *record, char *ret_key)
+{
+        char location[POOL_LOCATION_SIZE];
+
+        put_location(call, record->pool, location);
+        if (text_starts(location, UNKNOWN) && record->location[0] != '\0')
+                (void)snprintf(ret_key, OWNER_KEY_SIZE, SAID "%s/%s", record->location, record->id);
+        else
+                (void)snprintf(ret_key, OWNER_KEY_SIZE, "%s/%s", location, record->id);
+}
+
+/* What put_volume_key() makes of a disk of this pool if the pool of its volume cannot be read. */
+static void put_said_key(const struct provision_call *call, const char *pool_name, const char *id, char *ret_key)
+{
+        char location[PROVISION_LOCATION_MAX] = "";
+        struct error ignored;
+        struct pool pool;
+
+        if (pool_find(&call->config, pool_name, &pool, &ignored) == 0)
+                pool_put_location(&call->config, &pool, location);
+        (void)snprintf(ret_key, OWNER_KEY_SIZE, SAID "%s/%s", location, id);
 }
 
 static int note_owner(const struct provision_record *record, const char *stem, void *argument, struct error *error)
@@ -51,9 +89,10 @@ static int note_owner(const struct provision_record *record, const char *stem, v
 
         (void)error;
         if (record != NULL)
-                put_key(call, record->pool, record->id, key);
+                put_volume_key(call, record, key);
         else /* of another version: see stem_length() */
                 (void)snprintf(key, sizeof key, "stem:%.255s", stem);
+        call->strays = call->strays || text_starts(key, SAID);
         (void)json_object_set_new(call->owners, key, reply_printable(record != NULL ? record->name : stem));
         return 0;
 }
@@ -65,6 +104,7 @@ int owners_read(struct provision_call *call, struct error *error)
         json_decref(call->locations);
         call->owners = json_object();
         call->locations = json_object();
+        call->strays = false;
         return call->state.dir_fd < 0
                        ? 0
                        : provision_record_each(&call->state, /* set_aside= */ true, note_owner, call, error);
@@ -86,6 +126,10 @@ const char *owners_find(const struct provision_call *call, const char *pool, con
 
         put_key(call, pool, id, key);
         name = json_string_value(json_object_get(call->owners, key));
+        if (name == NULL && call->strays) {
+                put_said_key(call, pool, id, key);
+                name = json_string_value(json_object_get(call->owners, key));
+        }
         if (name != NULL)
                 return name;
         (void)snprintf(key, sizeof key, "stem:%.*s", stem_length(id), id);
@@ -97,6 +141,7 @@ const char *owners_find(const struct provision_call *call, const char *pool, con
 struct look {
         struct provision_call *call;
         char key[OWNER_KEY_SIZE];
+        const char *pool;
         const char *id;
         char *ret_owner;
 };
@@ -105,11 +150,14 @@ static int match(const struct provision_record *record, const char *stem, void *
 {
         struct look *look = argument;
         char key[OWNER_KEY_SIZE];
+        char said[OWNER_KEY_SIZE] = "";
 
         (void)error;
         if (record != NULL)
-                put_key(look->call, record->pool, record->id, key);
-        if (record != NULL && strcmp(key, look->key) != 0)
+                put_volume_key(look->call, record, key);
+        if (record != NULL && text_starts(key, SAID))
+                put_said_key(look->call, look->pool, look->id, said);
+        if (record != NULL && strcmp(key, look->key) != 0 && strcmp(key, said) != 0)
                 return 0;
         (void)text_copy(look->ret_owner, PROVISION_NAME_MAX, record != NULL ? record->name : stem);
         return 1;
@@ -135,7 +183,7 @@ static int guess(struct look *look)
 
 int owners_look(struct provision_call *call, const char *pool, const char *id, char *ret_owner, struct error *error)
 {
-        struct look look = { .call = call, .id = id, .ret_owner = ret_owner };
+        struct look look = { .call = call, .pool = pool, .id = id, .ret_owner = ret_owner };
         bool unreadable;
         int r;
 
@@ -153,6 +201,44 @@ int owners_look(struct provision_call *call, const char *pool, const char *id, c
                 return r;
         (void)snprintf(ret_owner, PROVISION_NAME_MAX, "%.*s", stem_length(id), id);
         return 1;
+}
+
+/* ---- directories in directories */
+
+/* All records are read: only for a directory that somebody names. */
+static int check_none_below(struct provision_call *call, const char *id, struct error *error)
+{
+        char prefix[OWNER_KEY_SIZE];
+        const char *key;
+        json_t *name;
+        int r = owners_read(call, error);
+
+        if (r < 0)
+                return r;
+        put_key(call, call->pool.name, id, prefix);
+        json_object_foreach (call->owners, key, name)
+                if (text_starts(key, prefix) && key[strlen(prefix)] == '/')
+                        return fail_because(error, EEXIST, "look for volumes", id, "the volume \"%.200s\" is in it",
+                                            json_string_value(name));
+        return 0;
+}
+
+int owners_check_apart(struct provision_call *call, const char *id, bool new, struct error *error)
+{
+        char outer[PROVISION_ID_MAX];
+        char owner[PROVISION_NAME_MAX];
+
+        for (const char *slash = strchr(id, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+                int r;
+
+                (void)snprintf(outer, sizeof outer, "%.*s", (int)(slash - id), id);
+                if ((r = owners_look(call, call->pool.name, outer, owner, error)) < 0)
+                        return r;
+                if (r > 0)
+                        return fail_because(error, EEXIST, "look for volumes", id,
+                                            "it would be in the volume \"%.200s\"", owner);
+        }
+        return new ? 0 : check_none_below(call, id, error);
 }
 
 /* What to ask the list of uses about a disk; nothing for a device that is not there: it is not active. */
