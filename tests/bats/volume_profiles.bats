@@ -59,7 +59,8 @@ teardown() {
 
 @test "a pool that does not know a profile's parameters is passed over for one that does" {
         make_pool b
-        mkdir -p -m 0700 "$BATS_TEST_TMPDIR/srv/a"
+        mkdir -p "$BATS_TEST_TMPDIR/srv/a"
+        chmod 0700 "$BATS_TEST_TMPDIR/srv/a"
         printf '{"name": "a", "type": "directory", "path": "%s"}\n' "$BATS_TEST_TMPDIR/srv/a" >"$FLEXGRAFT_POOLS/a.json"
         write_profiles '"any": {"resource_provider_selector": {"resource_providers": [{"type": "directory", "name": "a"}, {"type": "loop", "name": "b"}]},
                 "volume_capabilities": {"mount": {}, "access_mode": {"mode": "SINGLE_NODE_WRITER"}}, "create_parameters": {"preallocate": "false"}}'
