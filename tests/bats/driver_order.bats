@@ -242,6 +242,30 @@ lifecycle_down_of() {
         assert_nothing_left
 }
 
+# As kube-controller-manager has it in its container: root, with what containerd leaves of the capabilities.
+as_controller_manager() {
+        CALL_PREFIX=(setpriv --no-new-privs --inh-caps -all --bounding-set
+                "-all,+chown,+dac_override,+fowner,+fsetid,+kill,+setgid,+setuid,+setpcap,+net_bind_service,+net_raw,+sys_chroot,+mknod,+audit_write,+setfcap")
+}
+
+@test "kube-controller-manager in a container, without capabilities, attaches and detaches for all nodes, its own too" {
+        local node
+        as_controller_manager
+        for node in another-node "$NODE"; do
+                call attach "$(loop_spec data)" "$node"
+                assert_reply '{"status": "Success", "device": "/dev/flexgraft/data"}'
+                call isattached "$(loop_spec data)" "$node"
+                assert_reply '{"status": "Success", "attached": true}'
+                call detach data "$node"
+                assert_reply '{"status": "Success"}'
+        done
+        call attach "$(spec data type=lvm pool=nonesuch)" another-node
+        assert_reply '{"status": "Success", "device": ""}'
+        call waitforattach /dev/flexgraft/data "$(loop_spec data)"
+        assert_refused "needs root"
+        assert_nothing_left
+}
+
 # bats test_tags=kernel
 @test "waitforattach on the node does the work that attach for it elsewhere has predicted" {
         call attach "$(loop_spec data)" another-node

@@ -309,18 +309,20 @@ looks() {
 
 # looks_with_processes COMMAND...: sets FEW and MANY: how many files COMMAND asks for, with few processes on the node and with 200 more.
 looks_with_processes() {
-        local i pids=()
+        local group
         helper mount-bind "$(bind_request /first '"id": "first"')" && assert_success || return 1
         dead_records 5 || return 1
         looks "$@" || return 1
         FEW=$LOOKS
-        for ((i = 0; i < 200; i++)); do
-                sleep 300 3>&- &
-                pids+=($!)
-        done
+        # of another shell: one of this one's that is killed before it is `sleep` would say that the test has failed
+        # shellcheck disable=SC2016 # that one has it
+        setsid sh -c 'i=0; while [ $((i += 1)) -le 200 ]; do sleep 300 & done; echo "$i"; wait' >"$BATS_TEST_TMPDIR/begun" 3>&- &
+        group=$!
+        wait_until 20 test -s "$BATS_TEST_TMPDIR/begun" || return 1
         looks "$@" || return 1
         MANY=$LOOKS
-        kill "${pids[@]}"
+        kill -- "-$group"
+        wait "$group" || :
         echo "$FEW files are asked for, and $MANY with 200 processes more"
 }
 

@@ -95,6 +95,13 @@ static int find_available(const struct privileges *privileges, int *ret_kept, st
         return count;
 }
 
+static bool less; /* than was asked for */
+
+bool privileges_are_less(void)
+{
+        return less;
+}
+
 int privileges_drop_to_available(const struct privileges *privileges, struct error *error)
 {
         int kept[KEPT_MAX];
@@ -102,6 +109,7 @@ int privileges_drop_to_available(const struct privileges *privileges, struct err
 
         available.capability_count = find_available(privileges, kept, error);
         available.capabilities = kept;
+        less = available.capability_count < privileges->capability_count;
         return available.capability_count < 0 ? available.capability_count
                                               : drop(&available, SECUREBITS | SECBIT_NO_SETUID_FIXUP, error);
 }

@@ -10,6 +10,7 @@
 #define FLEXGRAFT_PROCESS_PRIVILEGES_H
 
 #include <linux/filter.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -35,8 +36,12 @@ struct privileges {
  */
 int privileges_drop(const struct privileges *privileges, struct error *error);
 
-/* privileges_drop_to_available() - the same, but capabilities that the process does not have are no failure. */
+/*
+ * privileges_drop_to_available() - the same, but capabilities that the process does not have are no failure.
+ * privileges_are_less() - whether it had not all of them.
+ */
 int privileges_drop_to_available(const struct privileges *privileges, struct error *error);
+bool privileges_are_less(void);
 
 /*
  * privileges_drop_to_act() - the same for a process that acts for other users (setfsuid). With another fsuid than 0 it

@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "process/log.h"
+#include "process/privileges.h"
 #include "volume/choose.h"
 #include "volume/device_filesystem.h"
 #include "volume/mount_dir.h"
@@ -38,10 +39,10 @@ static int attach_here(struct volume_call *call, struct error *error)
 
 int volume_attach(struct volume_call *call, struct error *error)
 {
-        int r;
+        int r = volume_call_where(call, error);
 
-        if (volume_call_is_here(call))
-                return attach_here(call, error);
+        if (r != 0)
+                return r < 0 ? r : attach_here(call, error);
         call->answer.device = "";
         if ((r = volume_choose_kind(call, error)) < 0)
                 return r;
@@ -60,11 +61,11 @@ int volume_wait_for_attach(struct volume_call *call, struct error *error)
 
 int volume_is_attached(struct volume_call *call, struct error *error)
 {
-        int r;
+        int r = volume_call_where(call, error);
 
         call->answer.attached = true;
-        if (!volume_call_is_here(call)) /* as attach answers for another node: waitforattach attaches it there */
-                return volume_choose_kind(call, error);
+        if (r <= 0) /* as attach answers for another node: waitforattach attaches it there */
+                return r < 0 ? r : volume_choose_kind(call, error);
         if ((r = volume_call_open(call, error)) < 0 || (r = volume_choose_kind(call, error)) < 0)
                 return r;
         if (call->kind->look == NULL)
@@ -201,8 +202,10 @@ static int unwrap(struct volume_call *call, struct error *error)
 
 int volume_detach(struct volume_call *call, struct error *error)
 {
-        int r;
+        int r = privileges_are_less() ? volume_call_where(call, error) : 1; /* is_meant() knows more of the node */
 
+        if (r <= 0)
+                return r; /* volume-reconcile detaches it there */
         if ((r = volume_call_open(call, error)) < 0)
                 return r;
         if (!is_meant(call) || (call->driver[0] != '\0' && strcmp(call->record.namespace, PROVISION_OF_CSI) == 0))

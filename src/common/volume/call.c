@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "process/log.h"
+#include "process/privileges.h"
 #include "process/proc.h"
 #include "process/worker.h"
 #include "state/uses.h"
@@ -138,6 +139,18 @@ bool volume_call_is_here(const struct volume_call *call)
         if (call->config.node_name[0] != '\0')
                 return strcasecmp(call->config.node_name, call->request->node) == 0;
         return uname(&names) == 0 && strcasecmp(names.nodename, call->request->node) == 0;
+}
+
+int volume_call_where(const struct volume_call *call, struct error *error)
+{
+        if (!volume_call_is_here(call))
+                return 0;
+        if (!privileges_are_less())
+                return 1;
+        return call->request->node[0] != '\0' && geteuid() == 0
+                       ? 0
+                       : fail_because(error, EPERM, OPERATION_CAPSET, "root",
+                                      "this program needs root, with its capabilities");
 }
 
 /* What was made for them is still there, and those of pods that are gone are deleted by what the record says. */

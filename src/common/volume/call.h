@@ -103,6 +103,13 @@ int volume_call_remove_record(struct volume_call *call, struct error *error);
 /* volume_call_is_here() - whether the request's node is this one; "" is. */
 bool volume_call_is_here(const struct volume_call *call);
 
+/*
+ * volume_call_where() - 1: the call is for this node. 0: for another one, or for what kubelet does on it: a
+ * kube-controller-manager calls for all nodes, also for its own, mostly as root in a container without the capabilities that
+ * this needs. Errors: EPERM it is for this node, and nobody else does it.
+ */
+int volume_call_where(const struct volume_call *call, struct error *error);
+
 /* volume_call_load_policy() - read section "volumes" of policy.json; check that it allows the kind and the mount options. */
 int volume_call_load_policy(struct volume_call *call, struct error *error);
 

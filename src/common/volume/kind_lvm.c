@@ -270,6 +270,7 @@ static int identify(const struct volume_call *call, char *ret_identity, struct e
         return r < 0 ? fail(error, -r, "read dm/uuid", call->record.device) : 0;
 }
 
+/* The other node has the pool's file and the volume's record; this one need not. */
 static int predict(struct volume_call *call, struct error *error)
 {
         struct names names;
@@ -277,7 +278,7 @@ static int predict(struct volume_call *call, struct error *error)
 
         if (r == 0)
                 lvm_path(names.group, names.volume, call->record.device);
-        return r;
+        return r == -ENOENT || r == -ENODEV ? 0 : r;
 }
 
 static int grow(struct volume_call *call, uint64_t size_bytes, uint64_t *ret_size_bytes, struct error *error)
