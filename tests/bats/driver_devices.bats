@@ -566,6 +566,48 @@ loops_over() {
         assert_nothing_left
 }
 
+@test "the loop device of a volume that pods only read is no block volume of others, not even to read" {
+        kubelet_attach data type=loop size=8Mi
+        kubelet_stage data
+        kubelet_unstage data
+        kubelet_detach data
+        SPECS[data]=$(spec data type=loop size=8Mi readOnly=true)
+        kubelet_attach data type=loop size=8Mi readOnly=true
+        kubelet_stage data
+        call attach "$(spec disk type=block "source=${DEVICES[data]}" readOnly=true)" "$NODE"
+        assert_refused "is the device of a volume"
+        kubelet_unstage data
+        kubelet_detach data
+        assert_nothing_left
+}
+
+@test "what one pod says of how its tmpfs is used is not said of another pod's of the same name" {
+        local one other
+        one=$(pod_dir cache one) other=$(pod_dir cache other)
+        make_dir "$one"
+        make_dir "$other"
+        call mount "$one" "$(spec cache type=tmpfs size=1Mi accessMode=SINGLE_NODE_READER_ONLY)"
+        assert_success
+        call mount "$other" "$(spec cache type=tmpfs size=1Mi)"
+        assert_success
+        touch "$other/file"
+        call unmount "$other"
+        assert_success
+        call unmount "$one"
+        assert_success
+        rmdir "$one" "$other"
+        assert_nothing_left
+}
+
+@test "a volume for virtual machines does not grow, and expandfs, which kubelet calls before each pod, says nothing against it" {
+        SPECS[data]=$(spec data type=loop size=64Mi kataContainers=true)
+        call expandvolume "${SPECS[data]}" /dev/flexgraft/data $((128 << 20)) $((64 << 20))
+        assert_refused "for virtual machines"
+        call expandfs "${SPECS[data]}" /dev/flexgraft/data "$(global_dir data)" $((128 << 20)) $((64 << 20))
+        assert_success
+        assert_nothing_left
+}
+
 @test "a mounted block volume is attached again to the same device" {
         make_device ext4
         up_block disk

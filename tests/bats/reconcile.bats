@@ -135,6 +135,23 @@ node_of_ours() {
         assert_nothing_left
 }
 
+@test "what pods have mounted stays mounted also where an attach began anew and did not find the device" {
+        local record
+        make_device ext4
+        kubelet_attach disk type=block "source=$DEVICE"
+        kubelet_stage disk
+        kubelet_publish disk
+        record=$(volume_records)
+        cp "$STATE_DIR/volumes/$record" "$BATS_TEST_TMPDIR/record"
+        jq -c '.device = "" | .deviceNumber = 0' "$BATS_TEST_TMPDIR/record" >"$STATE_DIR/volumes/$record"
+        helper volume-reconcile '{}'
+        cp "$BATS_TEST_TMPDIR/record" "$STATE_DIR/volumes/$record"
+        is "$(mounts_here | wc -l)" 2
+        [[ $output == *"is not attached any more"* ]]
+        take_down disk
+        assert_nothing_left
+}
+
 @test "others' loop devices and mounts are never touched" {
         attached_loop data
         kubelet_detach data

@@ -147,6 +147,16 @@ elsewhere() {
         mount_into '{"id": "web", "runtime": "containerd"}'
 }
 
+@test "what crun keeps of a container that has ended is none beside one of this name that runs" {
+        started
+        put /run/crun/web/status '{"pid": 1, "process-start-time": 12345}' # another process has its id by now
+        put "$SHIMS/default/web/init.pid" "$CONTAINER_PID"
+        put /run/containerd/runc/default/web/status "$(crun_state)"
+        mount_into '"web"'
+        put /run/crun/web/status '{"pid": 4194303, "process-start-time": 12345}'
+        mount_into '"web"'
+}
+
 @test "what crun keeps is believed, too, where Docker or containerd runs it in the place of runc" {
         started
         local wrong

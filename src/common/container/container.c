@@ -369,6 +369,35 @@ int container_root_ids(const struct container *container, uid_t *ret_uid, gid_t 
         return r < 0 ? r : container_node_id(container, "gid_map", 0, ret_gid, error);
 }
 
+/* Looked at after its maps: a process never returns from a nested namespace. */
+static bool is_nested(const struct container *container)
+{
+        struct stat theirs;
+        struct stat st;
+
+        return container->own_user_ns && fstat(container->user_ns_fd, &st) == 0 &&
+               fstatat(container->proc_fd, "ns/user", &theirs, 0) == 0 &&
+               (st.st_ino != theirs.st_ino || st.st_dev != theirs.st_dev);
+}
+
+int container_own_root_ids(const struct container *container, uid_t *ret_uid, gid_t *ret_gid, struct error *error)
+{
+        static struct id_maps maps;
+        int r = container_root_ids(container, ret_uid, ret_gid, error);
+
+        if ((r < 0 && r != -EINVAL) || !is_nested(container))
+                return r;
+        *ret_uid = *ret_gid = 0;
+        if ((r = container_read_maps(container, &maps, error)) < 0)
+                return r;
+        if (id_ranges_map(maps.users.ranges, maps.users.count, /* inside= */ true, ret_uid) &&
+            id_ranges_map(maps.groups.ranges, maps.groups.count, /* inside= */ true, ret_gid))
+                return 0;
+        (void)fail_because(error, EINVAL, "read uid_map", container->name,
+                           "the container's user namespace has no user 0, or no group 0: they are not mapped");
+        return error_where(error, container->name);
+}
+
 int container_may_change(const struct container *container, uid_t uid, gid_t gid, struct error *error)
 {
         int r = 0;

@@ -85,9 +85,13 @@ int container_alive(const struct container *container, struct error *error);
 /*
  * container_root_ids() - the ids that the container's root has on the node: the owner of directories made for it.
  *
+ * They are what its process has for them, which may be in a user namespace nested in the container's.
+ * container_own_root_ids() - those of the user namespace that the runtime created, whatever is nested in it.
+ *
  * Errors: EINVAL when its user namespace maps no id 0; ESRCH.
  */
 int container_root_ids(const struct container *container, uid_t *ret_uid, gid_t *ret_gid, struct error *error);
+int container_own_root_ids(const struct container *container, uid_t *ret_uid, gid_t *ret_gid, struct error *error);
 
 /* container_wait_end() - wait until the pinned process has ended, at most that long. */
 void container_wait_end(const struct container *container, int timeout_ms);

@@ -164,8 +164,12 @@ static int walk_unified(const struct container *container, uint64_t device, unsi
                 char *slash = strrchr(path, '/');
                 bool denies = false;
 
-                if (group_fd < 0)
-                        return group_fd == -ENOENT ? 0 : fail(error, -group_fd, "open", path);
+                if (group_fd < 0 && group_fd != -ENOENT)
+                        return fail(error, -group_fd, "open", path);
+                if (group_fd < 0 && path[1] != '\0') { /* it is in another one by now, below the same parent perhaps */
+                        slash[slash == path ? 1 : 0] = '\0';
+                        continue;
+                }
                 r = device_bpf_denies(group_fd, path, device, access, &denies, error);
                 if (r == 0 && denies && !is_containers_own(container, group_fd, 0))
                         return fail_shared(path, error);

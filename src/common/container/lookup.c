@@ -3,13 +3,16 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fd.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "container/runtimes.h"
+#include "process/proc.h"
 
 const char *container_lookup_runtimes(void)
 {
@@ -47,6 +50,22 @@ struct search {
         bool brief; /* it could be the beginning of an id, and is too short for one */
 };
 
+/* What crun and runc keep of a container that has ended, until it is deleted: its process is no more. */
+static bool has_ended(const struct container_process *process)
+{
+        cleanup_close int proc_fd = -EBADF;
+        uint64_t start_time = 0;
+        char path[32];
+        pid_t pid;
+
+        if (process->start_time == 0)
+                return false; /* nobody knows */
+        (void)snprintf(path, sizeof path, "/proc/%d", process->pid);
+        proc_fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        return proc_fd < 0 ? errno == ENOENT
+                           : proc_start_time(proc_fd, &start_time, &pid) < 0 || start_time != process->start_time;
+}
+
 /* Two runtimes may have the same process: an engine, and the runtime that it runs. */
 static int add(struct search *search, const struct runtime *runtime, const char *full,
                const struct container_process *process, struct error *error)
@@ -54,6 +73,10 @@ static int add(struct search *search, const struct runtime *runtime, const char 
         search->known = true;
         if (process->pid <= 0)
                 return 0; /* stopped */
+        if (search->found.pid > 0 && search->found.pid != process->pid && has_ended(process))
+                return 0;
+        if (search->found.pid > 0 && search->found.pid != process->pid && has_ended(&search->found))
+                search->found = (struct container_process){};
         if (search->found.pid > 0 && search->found.pid != process->pid && search->wanted != NULL &&
             !search->wanted->prefix)
                 return fail_because(error, ENOTUNIQ, OPERATION_FIND_CONTAINER, search->subject,

@@ -227,6 +227,7 @@ int place_undo(struct injection *injection, struct error *error)
         r = injection->placed ? take_back(injection, error) : 0;
         if (r < 0)
                 return r;
+        fd_close(&injection->mount_fd); /* a worker that hangs in move_mount places nothing any more */
         fd_close(&injection->target.fd);
         if (injection->recorded) {
                 r = target_unmake(injection->container, injection->record.mount_point, target->missing - target->made,

@@ -187,6 +187,7 @@ int raw_grant_settle(const struct state *state, const struct container *containe
                      bool included, struct error *error)
 {
         struct others others = { .record = record, .device = record->raw_device, .access = DEVICE_NONE };
+        struct error ignored;
         int r = mount_record_each_of(state, &record->mnt_ns, record->boot_id, /* except= */ NULL, add_other, &others,
                                      error);
 
@@ -195,6 +196,8 @@ int raw_grant_settle(const struct state *state, const struct container *containe
         if (included)
                 others.access |= DEVICE_READ | (record->raw_writes ? DEVICE_WRITE : 0U);
         r = device_cgroup_set(container, record->raw_device, others.access, record->raw_before, error);
+        if (r < 0 && !included && others.access == DEVICE_NONE)
+                (void)raw_grant_release(state, record, &ignored); /* without it, what the group allows opens nothing */
         return r < 0 || included || others.access != DEVICE_NONE ? r : raw_grant_release(state, record, error);
 }
 

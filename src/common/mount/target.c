@@ -332,6 +332,8 @@ int target_unmake(const struct container *container, const char *path, unsigned 
         if (count == 0)
                 return 0;
         r = container_root_ids(container, &uid, &gid, error);
+        if (r == -EINVAL)
+                return 0; /* the process is in a user namespace without that id: its directories stay */
         if (r == -ESRCH && made == NULL)
                 return 0; /* other processes of the container may go on, and have replaced the path */
         if (r == -ESRCH) {

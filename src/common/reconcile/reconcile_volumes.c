@@ -241,7 +241,7 @@ static bool keep_mounted(struct reconcile_round *round, const struct volume_call
                 return false;
         (void)fail_because(&error, ENODEV, "keep mounts", call->record.name,
                            "its device %s is not attached any more, and it is mounted on %s: end its pods",
-                           call->record.device, dir);
+                           call->record.device[0] != '\0' ? call->record.device : call->record.source, dir);
         reconcile_problem(round->reconcile, call->record.name, &error);
         return true;
 }
@@ -278,8 +278,8 @@ static void reconcile_volume(struct reconcile_round *round, struct volume_call *
                 take_forgotten(round, call);
                 return;
         }
-        if (call->kind->has_device && attached == 0 && !begun && keep_mounted(round, call))
-                return;
+        if (call->kind->has_device && attached == 0 && keep_mounted(round, call))
+                return; /* also where an attach began anew, which takes the device from the record */
         if (call->kind->has_device ? attached == 0 || (begun && record->staged.dir == NULL)
                                    : record->published_count == 0)
                 remove_volume(round, call);

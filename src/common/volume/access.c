@@ -21,6 +21,8 @@ int volume_access_apply(struct volume_call *call, struct error *error)
 
         if (r < 0 && r != -ENOENT)
                 return r;
+        if (!call->kind->has_device && call->kind->open == NULL)
+                mode[0] = '\0'; /* volumes of this name are others' as well: each pod says how its own is used */
         if (r == 0 && !call->kind->has_device && made.access_mode[0] == '\0')
                 r = -ENOENT; /* nothing attaches a directory: what its first pod asked for stays */
         if (r == 0)

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "pool/record.h"
 #include "process/log.h"
 #include "process/privileges.h"
 #include "process/proc.h"
@@ -147,10 +148,9 @@ int volume_call_where(const struct volume_call *call, struct error *error)
                 return 0;
         if (!privileges_are_less())
                 return 1;
-        return call->request->node[0] != '\0' && geteuid() == 0
-                       ? 0
-                       : fail_because(error, EPERM, OPERATION_CAPSET, "root",
-                                      "this program needs root, with its capabilities");
+        return call->request->node[0] != '\0' ? 0
+                                              : fail_because(error, EPERM, OPERATION_CAPSET, "root",
+                                                             "this program needs root, with its capabilities");
 }
 
 /* What was made for them is still there, and those of pods that are gone are deleted by what the record says. */
@@ -296,6 +296,15 @@ int volume_call_open_dir(struct volume_call *call, struct error *error)
                 log_say("continuing without records: %s: %s", error->subject, error_why(error));
         call->recorded = false;
         return 0;
+}
+
+void volume_call_forget_source(struct volume_call *call)
+{
+        call->record.formatting[0] = '\0';
+        if (strcmp(call->record.namespace, PROVISION_OF_CSI) == 0)
+                return;
+        call->record.namespace[0] = '\0';
+        call->record.access_mode[0] = '\0';
 }
 
 void volume_call_init_record(struct volume_call *call)

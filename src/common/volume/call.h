@@ -100,6 +100,12 @@ int volume_call_save(struct volume_call *call, enum file_durability durability, 
 /* volume_call_remove_record() - remove the record, or the file that a killed call left when it wrote one. */
 int volume_call_remove_record(struct volume_call *call, struct error *error);
 
+/*
+ * volume_call_forget_source() - the record is to have another disk: whose the last one was, how it may be used, and whether
+ * it is formatted, is not said of that. Nor is it of CSI's, whose namespace is none.
+ */
+void volume_call_forget_source(struct volume_call *call);
+
 /* volume_call_is_here() - whether the request's node is this one; "" is. */
 bool volume_call_is_here(const struct volume_call *call);
 

@@ -49,6 +49,16 @@ static int grow_provisioned(struct volume_call *call, struct error *error)
         return r < 0 ? r : provision_grow(&call->config, call->request->name, &growth, grow, call, error);
 }
 
+/* What is in an image for virtual machines only the machine could grow. */
+static int is_for_machines(const struct volume_call *call, struct error *error)
+{
+        const struct volume_kind *wrapper = NULL;
+        int r = volume_kind_wrapper(call->request, call->kind, &wrapper, error);
+
+        return r < 0 ? r : wrapper != NULL;
+}
+
+/* Returns 1: nothing grows, as expandvolume has said. */
 static int grow_device(struct volume_call *call, struct error *error)
 {
         bool provisioned;
@@ -62,8 +72,13 @@ static int grow_device(struct volume_call *call, struct error *error)
         if (call->recorded && ((r = volume_check_same(call, error)) < 0 ||
                                (r = block ? 0 : volume_check_no_raw(call, "grow volume", error)) < 0))
                 return r;
-        if ((r = volume_choose_growing(call, error)) < 0)
+        if ((r = volume_choose_growing(call, error)) < 0 || (r = is_for_machines(call, error)) < 0)
                 return r;
+        if (r > 0 && call->request->verb == VERB_EXPANDFS)
+                return 1; /* kubelet starts no pod after a failure */
+        if (r > 0)
+                return fail_because(error, EOPNOTSUPP, "grow volume", call->request->name,
+                                    "it is for virtual machines (%s): its content is in an image", kind_kata.flag);
         if (provisioned)
                 return grow_provisioned(call, error);
         r = call->recorded ? 0 : provisioned_hold(call, error); /* attach has seen whose the disk is */
@@ -72,7 +87,9 @@ static int grow_device(struct volume_call *call, struct error *error)
 
 int volume_expand(struct volume_call *call, struct error *error)
 {
-        return grow_device(call, error);
+        int r = grow_device(call, error);
+
+        return r < 0 ? r : 0;
 }
 
 int volume_expand_fs(struct volume_call *call, struct error *error)
@@ -82,8 +99,8 @@ int volume_expand_fs(struct volume_call *call, struct error *error)
         unsigned ignored;
         int r;
 
-        if ((r = grow_device(call, error)) < 0 || !call->kind->has_device)
-                return r;
+        if ((r = grow_device(call, error)) != 0 || !call->kind->has_device)
+                return r < 0 ? r : 0;
         r = mount_dir_look(call, call->request->dir, &ignored, error);
         if (r < 0)
                 return r;

@@ -191,7 +191,7 @@ static int attach_image(struct volume_call *call, struct loop_image *image, cons
         } else if (had != NULL) {
                 if ((r = detach_all(call, error)) < 0)
                         return r;
-                call->record.formatting[0] = '\0';
+                volume_call_forget_source(call);
         }
         /* an attach of another image was killed, perhaps with a device that is in no record */
         if (call->recorded && call->record.device[0] == '\0' && strcmp(call->record.source, image->path) != 0 &&

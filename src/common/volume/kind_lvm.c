@@ -231,7 +231,7 @@ static int attach(struct volume_call *call, struct error *error)
         if (look(call, &ignored) > 0 && strcmp(call->record.source, path) == 0 && volume_device_was_checked(call))
                 return 0;
         if (strcmp(call->record.source, path) != 0)
-                call->record.formatting[0] = '\0'; /* of another volume */
+                volume_call_forget_source(call);
         volume_call_init_record(call);
         call->record.device[0] = '\0';
         (void)text_copy(call->record.source, sizeof call->record.source, path);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "block/loop.h"
 #include "block/lvm.h"
 #include "pool/pool.h"
 #include "pool/pool_count.h"
@@ -298,14 +299,30 @@ static int check_device(const struct provision_record *record, const char *stem,
         return r < 0 ? r : check_whole(record, error);
 }
 
+/* The loop device of a volume is nobody else's, also to read: whose it is, its own records and image tell. */
+static int check_no_image(const struct block_device *device, struct error *error)
+{
+        struct loop_device loop;
+        struct error ignored;
+        char path[32];
+
+        if (!loop_device_path(device->number, path) || loop_device_look_soon(path, &loop, &ignored) < 0 ||
+            !loop_device_is_volume(loop.tag))
+                return 0;
+        return fail_because(error, EBUSY, OPERATION_FIND_DEVICE, device->path,
+                            "%s is the device of a volume, which has a name of its own", device->path);
+}
+
 int provisioned_check_device(const struct volume_call *call, const struct block_device *device, struct error *error)
 {
         cleanup_state struct state records = STATE_NONE;
         char group[LVM_NAME_MAX];
         char volume[LVM_NAME_MAX];
         struct disk disk = { .call = call, .group = group };
-        int r;
+        int r = check_no_image(device, error);
 
+        if (r < 0)
+                return r;
         if (call->driver[0] == '\0' || lvm_device_names(device, group, volume) < 0)
                 return 0;
         r = provision_record_open(call->config.state_dir, /* create= */ false, &records, error);

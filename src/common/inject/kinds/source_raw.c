@@ -123,7 +123,7 @@ static int make_node(struct injection *injection, bool owned, struct error *erro
 {
         bool read_only = injection->request->read_only;
         struct node_job job = { .injection = injection, .mode = read_only ? 0040 : 0600 };
-        int r = container_root_ids(injection->container, &job.uid, &job.gid, error);
+        int r = container_own_root_ids(injection->container, &job.uid, &job.gid, error);
 
         (void)owned; /* never true: not ownable */
         if (r < 0 || (read_only && (r = check_no_root(injection, error)) < 0) ||
