@@ -140,9 +140,14 @@ teardown() {
         chmod +x "$BATS_TEST_TMPDIR/path/nsenter"
         mapfile -t command < <(documents "$DEPLOY/csi/container.yaml" 'select(.kind == "DaemonSet") | .spec.template.spec.containers[1].command[]' | jq -r .)
         command=("${command[@]//\/usr\/local/$BATS_TEST_TMPDIR\/local}")
+        command=("${command[@]//\/opt\/flexgraft/$BATS_TEST_TMPDIR\/opt}")
         PATH=$BATS_TEST_TMPDIR/path:$PATH
         run "${command[@]}"
         is "$output" /proc/self/fd/3
+        mkdir -p "$BATS_TEST_TMPDIR/opt/libexec" # where install-csi puts them on a read-only /usr
+        install -m 0755 /dev/null "$BATS_TEST_TMPDIR/opt/libexec/volume-reconcile"
+        run "${command[@]}"
+        is "$output" "$BATS_TEST_TMPDIR/opt/libexec/volume-reconcile"
         install -m 0755 /dev/null "$programs/volume-reconcile"
         run "${command[@]}"
         is "$output" "$programs/volume-reconcile"
