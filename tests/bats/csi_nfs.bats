@@ -431,6 +431,11 @@ many_publishes() {
         PUBLISHES=$!
 }
 
+# have_read COUNT: so many programs have read their request. One is counted when it has begun, before it reads.
+have_read() {
+        (($(grep -o '"v[0-9]*"' "$CORE/input" | wc -l) >= $1))
+}
+
 # many_creates COUNT PARAMETERS OTHER: one CreateVolume for each of 16 volumes, at one time, of which COUNT are begun; one more, of a volume with
 # the parameters OTHER, is begun beside them. @ in PARAMETERS is another one for each third of them.
 many_creates() {
@@ -447,6 +452,7 @@ many_creates() {
         other=$!
         wait_until 20 has_begun $(($1 + 1))
         wait_until 20 grep -q '"other"' "$CORE/input"
+        wait_until 20 have_read "$1"
         is "$(grep -o '"v[0-9]*"' "$CORE/input" | wc -l)" "$1" "programs that may wait for a server" || return 1
         let_go
         wait "$creates" "$other"

@@ -1247,7 +1247,7 @@ it_is_not_had() {
         install_driver flexgraft~tmpfs
         second_pod "$ID" other
         assert_refused "the CSI driver's" || return 1
-        is "$(loops_of_test)" ""
+        assert_no_loops
 }
 
 # bats test_tags=deep
@@ -1294,11 +1294,11 @@ it_is_not_had() {
         install_driver flexgraft~flexgraft
         call attach "$(spec data type=loop)" "$NODE"
         assert_refused "the CSI driver's" "setfattr -x trusted.flexgraft.namespace" "/data.img"
-        is "$(loops_of_test)" ""
+        assert_no_loops
         write_policy '"images": ["default"]'
         call attach "$(spec other type=loop image=data.img)" "$NODE"
         assert_refused "the CSI driver's"
-        is "$(loops_of_test)" ""
+        assert_no_loops
         up
         down
 }

@@ -48,7 +48,7 @@ end_fuse_loop() {
 
 # lives_without_record NAME: attach, and detach after its record was lost, which looks at all loop devices. losetup(8) would wait, too.
 lives_without_record() {
-        kubelet_attach "$1" type=loop size=8Mi && rm "$(record_of "$1")" && kubelet_detach "$1" && ! is_loop_of_test "${DEVICES[$1]}"
+        kubelet_attach "$1" type=loop size=8Mi && rm "$(record_of "$1")" && kubelet_detach "$1" && wait_until 5 device_is_free "${DEVICES[$1]}"
 }
 
 # ---- loop
@@ -120,13 +120,13 @@ end_pool() {
         kubelet_attach data type=loop size=8Mi pool=fuse
         end_process "$BACKGROUND_PID"
         kubelet_detach data
-        device_is_free "${DEVICES[data]}"
+        wait_until 5 device_is_free "${DEVICES[data]}"
         umount --lazy "$BATS_TEST_TMPDIR/fuse"
         serve_pool
         kubelet_attach data type=loop size=8Mi pool=fuse
         end_pool
         kubelet_detach data
-        device_is_free "${DEVICES[data]}"
+        wait_until 5 device_is_free "${DEVICES[data]}"
         assert_nothing_left
 }
 
@@ -250,7 +250,7 @@ loops_over() {
         for image in directory fifo link dangling device ../victim ../../../victim . .. "$BATS_TEST_TMPDIR/victim" a/b; do
                 call attach "$(loop_spec other "image=$image")" "$NODE"
                 assert_refused
-                is "$(loops_of_test)" "" "loop devices"
+                assert_no_loops
         done
         is "$(<"$BATS_TEST_TMPDIR/victim")" precious
         [[ ! -e $BATS_TEST_TMPDIR/nothing ]]

@@ -60,7 +60,7 @@ bare_spec() {
                 call unmountdevice "$(global_dir data)"
                 assert_reply '{"status": "Success"}'
                 call detach data "$NODE"
-                assert_reply '{"status": "Success"}'
+                assert_detached
         done
         assert_nothing_left
 }

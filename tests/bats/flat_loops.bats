@@ -50,13 +50,11 @@ is_flat() {
         ((LEAST - few < OTHERS))
 }
 
-# bats test_tags=text
 @test "volume-delete costs the same however many loop devices the node has" {
         made() { created '{"name": "volume", "size": 4096, "pool": "fast"}'; }
         is_flat made volume-delete '{"name": "volume"}'
 }
 
-# bats test_tags=text
 @test "attach of an image that is there costs the same however many loop devices the node has" {
         detached() {
                 call detach data "$NODE"
@@ -156,7 +154,6 @@ with_loops() {
         call attach "$(spec block type=block device="$LOOP")" "$NODE" && assert_success
 }
 
-# bats test_tags=text
 @test "volume-reconcile reads a record as often however many loop devices other volumes have" {
         local few
         truncate -s 4096 "$BATS_TEST_TMPDIR/srv/block"

@@ -326,7 +326,6 @@ looks_with_processes() {
         echo "$FEW files are asked for, and $MANY with 200 processes more"
 }
 
-# bats test_tags=text
 @test "a record of a container that has ended costs mount-list no search of its own among the processes of the node" {
         looks_with_processes "$FLEXGRAFT_BIN/mount-list" '{}'
         ((MANY < FEW + 250)) # one search of /proc for all of them

@@ -137,7 +137,7 @@ is_stopped() { # PID
 # its process is that of one of user OTHER.
 dies_in_the_middle() {
         local server caller
-        server=$(pgrep -x server-fuse)
+        server=$(pgrep -nx server-fuse)
         background setpriv --reuid "$1" --regid "$1" --clear-groups /usr/bin/python3 -c 'import os, sys; os.open(sys.argv[1], os.O_WRONLY | os.O_TRUNC)' "$SERVED/stop-1000"
         caller=$BACKGROUND_PID
         wait_until 20 is_stopped "$server"
@@ -249,7 +249,7 @@ close_two() {
 @test "processes that wait for locks of a server that does not answer can be killed" {
         local kind pid pids=() server holders=()
         serve "$BEHIND"
-        server=$(pgrep -x server-fuse)
+        server=$(pgrep -nx server-fuse)
         for kind in posix ofd flock; do
                 file "$kind" 0666 0:0
                 background_ready "${AS_1000[@]}" "$FLEXGRAFT_TOOLS/fs-calls" lock "$kind" "$BEHIND/$kind"
@@ -277,7 +277,7 @@ close_two() {
         local pid pids=() server
         file text 0666 0:0
         serve "$BEHIND"
-        server=$(pgrep -x server-fuse)
+        server=$(pgrep -nx server-fuse)
         background_ready "${AS_1000[@]}" "$FLEXGRAFT_TOOLS/fs-calls" lock posix "$BEHIND/text"
         background "${AS_1000[@]}" "$FLEXGRAFT_TOOLS/fs-calls" wait posix "$SERVED/text"
         pids+=("$BACKGROUND_PID")

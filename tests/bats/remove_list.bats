@@ -725,7 +725,7 @@ bad_record() {
                 assert_success
         done
         background_ready nsenter --target "$CONTAINER_PID" --mount --pid -- /bin/silent-fuse /tmp/fuse
-        helper mount-list '{"timeoutSeconds": 8}'
+        helper mount-list '{"timeoutSeconds": 24}'
         assert_success
         assert_field '[.mounts[] | .target + " " + .state] | join(" ")' "/a present /tmp/fuse/data unknown /z present"
         assert_field '.mounts[1].problem' 'wait: Connection timed out'

@@ -279,10 +279,15 @@ static int answer_taken(struct provision_call *call, const struct provision_reco
         return 0;
 }
 
+#define ROUNDED_NS 1000000 /* none is deleted and made anew within that, and what rewrites JSON may keep only 53 bits */
+
 /* A volume may have the name of an earlier one, whose snapshots are still there. */
 static bool is_of_earlier(const struct provision_record *snapshot, const struct provision_record *volume)
 {
-        return snapshot->source_born != 0 && volume->born != 0 && snapshot->source_born != volume->born;
+        const uint64_t then = snapshot->source_born;
+        const uint64_t now = volume->born;
+
+        return then != 0 && now != 0 && (then > now ? then - now : now - then) > ROUNDED_NS;
 }
 
 static int check_not_of_earlier(const struct provision_call *call, const struct provision_record *snapshot,
