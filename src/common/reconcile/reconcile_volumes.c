@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/text.h"
 #include "mount/on_node.h"
 #include "process/log.h"
 #include "reconcile/kubelet.h"
+#include "state/call_counts.h"
 #include "volume/call.h"
 #include "volume/choose.h"
 #include "volume/mappable.h"
@@ -358,13 +358,24 @@ static void tell_files(struct reconcile_round *round, const struct state *state)
                 (void)closedir(list);
 }
 
+static void take_runs(const struct call_counts *counts, void *argument)
+{
+        uint64_t *runs = argument;
+
+        if (strcmp(counts->program, "volume-reconcile") == 0)
+                *runs = counts->succeeded + counts->failed;
+}
+
 /*
- * The record to begin with, by chance: those whose servers do not answer use up the time that a run has for them
- * (reconcile_mappable()), and would keep the others waiting in each.
+ * The record to begin with: each run begins with the next one. Those whose servers do not answer use up the time that a run
+ * has for them (reconcile_mappable()), and would keep the others waiting in each.
  */
 static size_t first_of(const struct reconcile_round *round)
 {
-        return round->count > 0 ? (size_t)clock_now_ms() % round->count : 0;
+        uint64_t runs = 0;
+
+        call_counts_each(round->config.state_dir, take_runs, &runs);
+        return round->count > 0 ? (size_t)(runs % round->count) : 0;
 }
 
 int reconcile_volumes(struct reconcile_round *round, struct error *error)
