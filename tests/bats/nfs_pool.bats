@@ -311,7 +311,8 @@ publish_share() {
 # freezes_after_work COMMAND...: the command, whose server stops answering when its work is done, before what it has kept open is closed.
 freezes_after_work() {
         nfs_changed+=' frozen'
-        at_syscall --at waitid --run "nsenter --target $NFS_SERVER --net tc qdisc replace dev br0 root netem loss 100%" "$@"
+        # the first that waits for a child by its pid ends a helper, when the worker has ended (P_PID)
+        at_syscall --at waitid --where 1=1 --run "nsenter --target $NFS_SERVER --net tc qdisc replace dev br0 root netem loss 100%" "$@"
 }
 
 # bats test_tags=kernel,nfs
