@@ -551,6 +551,15 @@ END
         fails_at resolve ENOENT '"timeoutSeconds": 15'
 }
 
+# bats test_tags=kernel_too
+@test "the root among the domains, as systemd-resolved writes it, keeps no name from being found" {
+        start_client plain-nouserns
+        NFS_SOURCE=nas.example.org:$EXPORT
+        name_server "$NFS_ADDRESS" "search nowhere.example.org ." "options ndots:5 timeout:1 attempts:2"
+        mount_nfs
+        assert_field .mount.nfs.address "$NFS_ADDRESS"
+}
+
 @test "a second name server is asked when the first does not answer" {
         start_client plain-nouserns
         NFS_SOURCE=nas.example.org:$EXPORT

@@ -118,8 +118,9 @@ static int fail_resolve(const char *host, int status, struct error *error)
         }
 }
 
-int dns_ask(const struct resolv_conf *conf, const char *host, int64_t deadline_ms, struct address_list *list,
-            struct error *error)
+/* By the first so many domains, too. Returns a status of c-ares, success only where the list has addresses. */
+static int ask(const struct resolv_conf *conf, int domains, const char *host, int64_t deadline_ms,
+               struct address_list *list)
 {
         static char lookups[] = "b"; /* DNS alone: the caller reads the hosts file */
         const struct ares_addrinfo_hints hints = { .ai_family = AF_UNSPEC, .ai_flags = ARES_AI_NOSORT };
@@ -130,7 +131,7 @@ int dns_ask(const struct resolv_conf *conf, const char *host, int64_t deadline_m
                                         .servers = &none,
                                         .nservers = 1,
                                         .domains = (char **)conf->domains,
-                                        .ndomains = conf->domain_count,
+                                        .ndomains = domains,
                                         .ndots = conf->ndots,
                                         .timeout = conf->timeout_ms,
                                         .tries = conf->tries };
@@ -142,7 +143,7 @@ int dns_ask(const struct resolv_conf *conf, const char *host, int64_t deadline_m
                                            ARES_OPT_NDOTS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_SORTLIST |
                                            ARES_OPT_NOROTATE);
         if (status != ARES_SUCCESS)
-                return fail_resolve(host, status, error);
+                return status;
         status = ares_set_servers_csv(channel, conf->servers);
         if (status == ARES_SUCCESS) {
                 ares_getaddrinfo(channel, host, NULL, &hints, take_answer, &question);
@@ -153,7 +154,23 @@ int dns_ask(const struct resolv_conf *conf, const char *host, int64_t deadline_m
                 status = question.status;
         }
         ares_destroy(channel);
-        return list->count > 0 ? 0 : fail_resolve(host, status == ARES_SUCCESS ? ARES_ENODATA : status, error);
+        return status == ARES_SUCCESS && list->count == 0 ? ARES_ENODATA : status;
+}
+
+/* c-ares gives up at the first domain whose servers fail; the C library goes on, and asks for the name as it is last. */
+static bool ended_at_domain(const struct resolv_conf *conf, int status)
+{
+        return conf->domain_count > 0 && (status == ARES_ECONNREFUSED || status == ARES_ESERVFAIL);
+}
+
+int dns_ask(const struct resolv_conf *conf, const char *host, int64_t deadline_ms, struct address_list *list,
+            struct error *error)
+{
+        int status = ask(conf, conf->domain_count, host, deadline_ms, list);
+
+        if (list->count == 0 && ended_at_domain(conf, status) && clock_now_ms() < deadline_ms)
+                status = ask(conf, 0, host, deadline_ms, list);
+        return list->count > 0 ? 0 : fail_resolve(host, status, error);
 }
 
 /* ---- a hosts file and a resolv.conf, as text: parsers alone, without a system call but for the index of a */
@@ -203,11 +220,23 @@ void resolv_conf_hosts(char *text, const char *host, uint16_t port, struct addre
         }
 }
 
-static int bounded(const char *text, int maximum)
+/* A larger number is the maximum, as for the C library. */
+static void bounded(const char *text, int maximum, int *ret_number)
 {
+        const size_t digits = strspn(text, "0123456789");
         uint64_t number;
 
-        return text_number(text, (uint64_t)maximum, &number) ? (int)number : maximum;
+        if (digits > 0 && text[digits] == '\0')
+                *ret_number = text_number(text, (uint64_t)maximum, &number) ? (int)number : maximum;
+}
+
+/* Seconds. */
+static void read_timeout(const char *text, int *ret_ms)
+{
+        int seconds = *ret_ms / 1000;
+
+        bounded(text, 30, &seconds);
+        *ret_ms = seconds * 1000;
 }
 
 static void read_options(struct resolv_conf *conf, char *line)
@@ -216,11 +245,18 @@ static void read_options(struct resolv_conf *conf, char *line)
 
         while ((word = next_word(&line)) != NULL)
                 if (text_starts(word, "ndots:"))
-                        conf->ndots = bounded(word + 6, 15);
+                        bounded(word + 6, 15, &conf->ndots);
                 else if (text_starts(word, "timeout:"))
-                        conf->timeout_ms = 1000 * bounded(word + 8, 30);
+                        read_timeout(word + 8, &conf->timeout_ms);
                 else if (text_starts(word, "attempts:"))
-                        conf->tries = bounded(word + 9, 5);
+                        bounded(word + 9, 5, &conf->tries);
+}
+
+/* Not one with an empty label, as the root, which systemd-resolved writes for no domain: c-ares would give up there. */
+static void add_domain(struct resolv_conf *conf, char *domain)
+{
+        if (domain[0] != '.' && strstr(domain, "..") == NULL && conf->domain_count < RESOLV_CONF_DOMAINS_MAX)
+                conf->domains[conf->domain_count++] = domain;
 }
 
 void resolv_conf_parse(char *text, struct resolv_conf *ret_conf)
@@ -247,8 +283,8 @@ void resolv_conf_parse(char *text, struct resolv_conf *ret_conf)
                         }
                 } else if (strcmp(key, "search") == 0 || strcmp(key, "domain") == 0) {
                         ret_conf->domain_count = 0; /* the last line counts */
-                        while (ret_conf->domain_count < RESOLV_CONF_DOMAINS_MAX && (word = next_word(&line)) != NULL)
-                                ret_conf->domains[ret_conf->domain_count++] = word;
+                        while ((word = next_word(&line)) != NULL)
+                                add_domain(ret_conf, word);
                 } else if (strcmp(key, "options") == 0)
                         read_options(ret_conf, line);
         }

@@ -15,8 +15,8 @@
  * network interface.
  */
 
-#define RESOLV_CONF_SERVERS_MAX 3 /* as in the C library */
-#define RESOLV_CONF_DOMAINS_MAX 6
+#define RESOLV_CONF_SERVERS_MAX 3  /* as in the C library */
+#define RESOLV_CONF_DOMAINS_MAX 32 /* as Kubernetes; the C library has no limit */
 
 struct resolv_conf {
         char servers[RESOLV_CONF_SERVERS_MAX * (ADDRESS_SIZE + 1)]; /* separated by commas; never empty */
