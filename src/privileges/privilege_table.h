@@ -78,8 +78,7 @@
 
 /* Volume records, and directories of volumes. */
 #define GROUP_VOLUME                                                                                                   \
-        GROUP_BASE, GROUP_LOG, GROUP_INDEX, "fstat", "fsync", "faccessat", "statx", "clock_nanosleep", "umask",        \
-                "fstatfs"
+        GROUP_BASE, GROUP_LOG, GROUP_INDEX, "fstat", "fsync", "faccessat", "statx", "clock_nanosleep", "fstatfs"
 
 /*
  * Read the identity of a pool, and give it one (pool/pool_identity); set the time of a sum (pool/pool_sums), and
@@ -264,7 +263,7 @@ static const struct privilege_row privilege_table[] = {
         { "parser", /* reads what others wrote, for a program that has all privileges (process/sealed_child.c) */
           { -1 },
           { "brk", "mmap", "munmap", "mremap", "getrandom", "exit", "exit_group", "rt_sigreturn" } },
-        { "getvolumename", { -1 }, { GROUP_BASE, GROUP_LOG, "umask" } },
+        { "getvolumename", { -1 }, { GROUP_BASE, GROUP_LOG } },
         { "attach",
           { CAP_SYS_ADMIN, CAP_SYS_PTRACE, -1 },
           { GROUP_VOLUME, GROUP_USES, GROUP_GUARD, GROUP_LOOP, GROUP_NODE_PATH, GROUP_PROBE, GROUP_ORDER, "recvmsg",

@@ -74,6 +74,14 @@ check_runtime() {
         check_runtime runc-nouserns none
 }
 
+@test "the caller's umask does not matter to the directories that are made for a target" {
+        start_container plain
+        HELPER_PREFIX=(sh -c 'umask 0077; exec "$@"' sh)
+        helper mount-bind "$(bind_request /made/for/data)"
+        assert_success
+        is "$(in_container stat -c %a /made /made/for | sort -u)" 755
+}
+
 @test "a file is mounted onto a file that is made for it" {
         echo text >"$BATS_TEST_TMPDIR/file"
         start_container plain

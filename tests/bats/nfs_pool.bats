@@ -326,6 +326,18 @@ freezes_after_work() {
         removed '{"name": "data"}'
 }
 
+# bats test_tags=kernel,nfs
+@test "directories of a share have the mode of their pool by the CSI driver's umask, too" {
+        local directories
+        with_server
+        nfs_pool '"mountOptions": ["vers=4.2"], "subDir": "team/data"'
+        HELPER_PREFIX=(sh -c 'umask "$0"; exec "$@"' "$(sed -n 's/^UMask=//p' "$FLEXGRAFT_REPO/deploy/systemd/flexgraft-csi.service.in")")
+        created "$(named data '"size": "8m", "pool": "share"')"
+        directories=("$EXPORTED"/team{,/data})
+        is "$(stat -c %a "${directories[@]}" | sort -u)" 755
+        removed '{"name": "data"}'
+}
+
 # is_released: neither a mount of the share nor a daemon of one is left on the node.
 is_released() {
         wait_until 20 no_remap_processes || show_remap_processes || return 1

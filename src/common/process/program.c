@@ -117,6 +117,8 @@ static int begin_process(const struct program *program, struct error *error)
         for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
                 if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0)
                         return fail(error, errno, "open", "/dev/null");
+        /* whatever the caller's is: what is made in containers and on shares is for others, too */
+        (void)umask(022);
         (void)signal(SIGPIPE, SIG_IGN); /* a closed pipe is a failed write */
         (void)signal(SIGCHLD, SIG_DFL); /* if the parent left it ignored, children could not be waited for */
         return 0;

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -69,7 +68,6 @@ int volume_call_begin(struct volume_call *ret_call, struct volume_request *ret_r
         ret_call->provisioned = (struct state)STATE_NONE;
         ret_call->provisions = (verb == VERB_MOUNT || verb == VERB_UNMOUNT) && volume_exec_helpers_begun();
         ret_request->verb = verb;
-        (void)umask(022); /* whatever the caller's is */
         volume_driver_name(argv[0], ret_request->driver);
         ret_request->tells_errno = ret_request->driver[0] == '\0';
         r = config_load(&ret_call->config, error);

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -201,7 +200,6 @@ int volume_expand_named(const struct provision_request *request, json_t **ret_re
         call.request = &wanted;
         call.state = (struct state)STATE_NONE;
         call.provisioned = (struct state)STATE_NONE;
-        (void)umask(022);
         r = config_load(&call.config, error);
         log_begin("volume-expand", r == 0 ? call.config.log : "syslog");
         if (r < 0)

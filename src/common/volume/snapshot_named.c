@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -216,7 +215,6 @@ int volume_snapshot_named(const struct provision_request *request, json_t **ret_
         call->state = (struct state)STATE_NONE;
         call->provisioned = (struct state)STATE_NONE;
         call->provisions = true; /* copying takes as long as overwriting */
-        (void)umask(022);
         r = config_load(&call->config, error);
         log_begin("volume-snapshot", r == 0 ? call->config.log : "syslog");
         if (r < 0)
