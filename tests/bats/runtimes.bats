@@ -147,6 +147,14 @@ elsewhere() {
         mount_into '{"id": "web", "runtime": "containerd"}'
 }
 
+@test "crun's container is found that root started in a login session, whose directory crun takes" {
+        start_container plain
+        private_node_view /run
+        put /run/user/0/crun/web/status "$(crun_state)"
+        mount_into '"web"'
+        mount_into '{"id": "web", "runtime": "crun"}'
+}
+
 @test "what crun keeps of a container that has ended is none beside one of this name that runs" {
         started
         put /run/crun/web/status '{"pid": 1, "process-start-time": 12345}' # another process has its id by now

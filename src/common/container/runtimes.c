@@ -420,7 +420,11 @@ static const struct state_file_pod_keys docker_keys = {
 };
 
 const struct runtime runtimes[] = {
-        { .name = "crun", .directories = { "/run/crun" }, .of_user = "crun", .own_bundles = true, .find = find_crun },
+        { .name = "crun",
+          .directories = { "/run/crun", "/run/user/0/crun" },
+          .of_user = "crun",
+          .own_bundles = true,
+          .find = find_crun },
         { .name = "runc", .directories = { "/run/runc" }, .of_user = "runc", .own_bundles = true, .find = find_runc },
         { .name = "containerd",
           .directories = { CONTAINERD },
