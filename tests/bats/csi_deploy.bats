@@ -544,6 +544,16 @@ in_def() {
         is "$status" 0
 }
 
+@test "an option of a PersistentVolume that is empty is none, in its move to CSI, too" {
+        local empty='.spec.flexVolume.options *= {type: "", pool: "", size: "1Gi"}'
+        move "$(flex_pv loop | jq "$empty | .spec.flexVolume.driver = \"flexgraft/loop\"")"
+        is "$status" 0
+        assert_field '.spec.csi.volumeAttributes | {type, pool, size} | tojson' '{"type":"loop","pool":null,"size":"1Gi"}'
+        move "$(flex_pv loop | jq "$empty | .spec.flexVolume.driver = \"example.org/disks\"")" --type loop
+        is "$status" 0
+        assert_field .spec.csi.volumeAttributes.type loop
+}
+
 @test "what the FlexVolume driver wrote is there when the verbs mount the volume with the options of the new object" {
         needs flexdriver
         local options device dir=$BATS_TEST_TMPDIR/mnt pv
