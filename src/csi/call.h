@@ -84,6 +84,9 @@ const struct csi_options *call_options(const struct call *call);
 /* call_memory() - that many bytes, zero, which are freed with the call; never NULL (the process ends instead). */
 void *call_memory(struct call *call, size_t size);
 
+/* call_is_awaited() - whether somebody still waits for the answer. */
+bool call_is_awaited(const struct call *call);
+
 /* call_keep() - a pointer for the functions that go on, which call_kept() gives back; NULL at first. */
 void call_keep(struct call *call, void *kept);
 void *call_kept(const struct call *call);

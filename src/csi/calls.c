@@ -141,6 +141,11 @@ void call_forget(struct call *call)
                 end_call(call);
 }
 
+bool call_is_awaited(const struct call *call)
+{
+        return call->answered != NULL;
+}
+
 const ProtobufCMessage *call_request(const struct call *call)
 {
         return call->request;

@@ -17,6 +17,9 @@
 
 /* ---- controller_text.c: texts, maps and programs */
 
+/* How keys begin that Kubernetes adds to a map: of the claim, or of the pod. */
+#define CSI_OF_KUBERNETES "csi.storage.k8s.io/"
+
 /* A map of a request, whose entries have key and value as fields 1 and 2: its two fields of C. */
 #define CSI_MAP(message, field) (message)->n_##field, (const void *const *)(message)->field
 

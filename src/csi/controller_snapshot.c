@@ -30,7 +30,7 @@ static const char *take_parameters(const Csi__V1__CreateSnapshotRequest *request
                 const char *value;
 
                 csi_map_entry(request->parameters[i], &key, &value);
-                if (text_starts(key, "csi.storage.k8s.io/"))
+                if (text_starts(key, CSI_OF_KUBERNETES))
                         continue;
                 if (strcmp(key, "freeze") != 0)
                         return "a snapshot has no other parameter than freeze";

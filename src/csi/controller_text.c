@@ -56,8 +56,8 @@ char *csi_text(struct call *call, const char *text)
 static const char *const request_keys[] = { "pool", "profile", "reclaimPolicy", "fsType", NULL };
 
 /* What the provisioner says of a claim; the rest that it says is not for pools. */
-static const char *const claim_keys[] = { "csi.storage.k8s.io/pv/name", "csi.storage.k8s.io/pvc/name",
-                                          "csi.storage.k8s.io/pvc/namespace", NULL };
+static const char *const claim_keys[] = { CSI_OF_KUBERNETES "pv/name", CSI_OF_KUBERNETES "pvc/name",
+                                          CSI_OF_KUBERNETES "pvc/namespace", NULL };
 
 /* csi-driver-nfs takes its keys in letters of any case. */
 static const char *key_of_share(const char *key)
@@ -91,7 +91,7 @@ void controller_pool_parameters(size_t count, const void *const *entries, json_t
 
                 csi_map_entry(entries[i], &key, &value);
                 if (value[0] != '\0' && !text_among(key, request_keys) &&
-                    (!text_starts(key, "csi.storage.k8s.io/") || text_among(key, claim_keys)))
+                    (!text_starts(key, CSI_OF_KUBERNETES) || text_among(key, claim_keys)))
                         (void)json_object_set_new(parameters, key_of_share(key), value_of_share(key, value));
         }
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/text.h"
 #include "capability.h"
 #include "names.h"
 #include "share.h"
@@ -63,12 +64,27 @@ static void delete_named(struct call *call)
         controller_run(call, "volume-delete", wanted, deleted);
 }
 
+/*
+ * Nobody waits any more, perhaps as another node has deleted the volume: the directory may be a new volume's by now. Who
+ * still wants it deleted calls again.
+ */
+static void give_up_adopted(struct call *call)
+{
+        json_t *wanted = named_request(id_to_delete(call));
+
+        (void)json_object_set_new(wanted, "only", json_string("volume"));
+        (void)json_object_set_new(wanted, "reclaimPolicy", json_string("retain"));
+        controller_run(call, "volume-delete", wanted, deleted);
+}
+
 static void share_adopted(struct call *call, const struct outcome *outcome)
 {
         Csi__V1__DeleteVolumeResponse response = CSI__V1__DELETE_VOLUME_RESPONSE__INIT;
 
         if (outcome->status > 0 && outcome->error == ENOENT) /* the directory is not there */
                 call_answer(call, &response.base);
+        else if (outcome->status == 0 && !call_is_awaited(call))
+                give_up_adopted(call);
         else if (!controller_failed(call, outcome))
                 delete_named(call);
 }
@@ -277,11 +293,16 @@ static void answer_grown(struct call *call, const json_t *volume)
         call_answer(call, &response.base);
 }
 
-/* The resizer takes OUT_OF_RANGE for final: then the user may ask for less. Where there is no room, it tries on. */
+/*
+ * The resizer takes OUT_OF_RANGE for final: then the user may ask for less. Where there is no room, it tries on. After
+ * FAILED_PRECONDITION it waits until no pod has the volume, which does not help a pool or a program that is missing.
+ */
 static void grown(struct call *call, const struct outcome *outcome)
 {
         if (outcome->error == ENOSPC || outcome->error == EDQUOT)
                 call_fail(call, GRPC_OUT_OF_RANGE, "%s", outcome->message);
+        else if (outcome->error == ENODEV || outcome->error == ENOPKG)
+                call_fail(call, GRPC_UNAVAILABLE, "%s", outcome->message);
         else if (!controller_failed(call, outcome))
                 answer_grown(call, json_object_get(outcome->reply, "volume"));
 }
@@ -388,6 +409,8 @@ static bool take_change(struct call *call, const void *entry, json_t *wanted)
         const char *value;
 
         csi_map_entry(entry, &key, &value);
+        if (text_starts(key, CSI_OF_KUBERNETES)) /* the resizer's --extra-modify-metadata */
+                return true;
         if (strcmp(key, "reclaimPolicy") == 0)
                 (void)json_object_set_new(wanted, key, json_string(value));
         else if (strcmp(key, "eraseAfter") == 0 && (strcmp(value, "true") == 0 || strcmp(value, "false") == 0))

@@ -14,7 +14,6 @@
 #include "state/access.h"
 #include "type.h"
 
-#define POD_PREFIX "csi.storage.k8s.io/"
 #define PROBLEM_SIZE (NEAREST_HINT_MAX + 128)
 #define ARGUMENT_MAX ((size_t)64 * 1024) /* the kernel takes 128 KiB; longer ones are read from standard input */
 
@@ -51,7 +50,7 @@ static const char *find_of_nfs(const struct node_use *use, const char *key)
 
 bool node_is_inline(const struct node_use *use)
 {
-        return text_same(find(use, POD_PREFIX "ephemeral"), "true");
+        return text_same(find(use, CSI_OF_KUBERNETES "ephemeral"), "true");
 }
 
 bool node_is_nfs(const struct node_use *use)
@@ -123,7 +122,7 @@ static void add_pod(const struct node_use *use, json_t *options)
                 char to[64];
                 const char *value;
 
-                (void)snprintf(from, sizeof from, POD_PREFIX "%s", pod_keys[i]);
+                (void)snprintf(from, sizeof from, CSI_OF_KUBERNETES "%s", pod_keys[i]);
                 (void)snprintf(to, sizeof to, "kubernetes.io/%s", pod_keys[i]);
                 value = find(use, from);
                 if (strcmp(pod_keys[i], NAMESPACE_KEY) == 0 && !node_is_inline(use))
@@ -173,7 +172,7 @@ static bool is_of_server(const char *key)
 
 static bool is_known(const char *key)
 {
-        return text_starts(key, POD_PREFIX) || text_among(key, known_keys) || is_of_server(key);
+        return text_starts(key, CSI_OF_KUBERNETES) || text_among(key, known_keys) || is_of_server(key);
 }
 
 static const char *key_of(const struct node_use *use, size_t index)

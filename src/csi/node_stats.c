@@ -112,17 +112,23 @@ static bool is_final(const struct outcome *outcome)
                outcome->error == EINVAL;
 }
 
+/* Whether a pod has the volume that is to grow: kubelet's first question comes when it is only staged. */
+static bool is_used(const struct call *call)
+{
+        const Csi__V1__NodeExpandVolumeRequest *request = (const void *)call_request(call);
+
+        return strcmp(request->volume_path, request->staging_target_path) != 0;
+}
+
 /*
  * Once a pod has it, kubelet does not ask again after FAILED_PRECONDITION while it is in use; with RecoverVolumeExpansionFailure
  * it takes OUT_OF_RANGE for one that a smaller size ends (pkg/volume/util/operationexecutor/node_expander.go).
  */
 static enum grpc_code code_of_final(const struct call *call, const struct outcome *outcome)
 {
-        const Csi__V1__NodeExpandVolumeRequest *request = (const void *)call_request(call);
         const bool lacks_room = outcome->error == ENOSPC || outcome->error == EDQUOT;
 
-        return lacks_room && strcmp(request->volume_path, request->staging_target_path) != 0 ? GRPC_OUT_OF_RANGE
-                                                                                             : GRPC_FAILED_PRECONDITION;
+        return lacks_room && is_used(call) ? GRPC_OUT_OF_RANGE : GRPC_FAILED_PRECONDITION;
 }
 
 static void expanded(struct call *call, const struct outcome *outcome)
@@ -131,6 +137,8 @@ static void expanded(struct call *call, const struct outcome *outcome)
                 answer_expanded(call, reply_bytes(json_object_get(outcome->reply, "volume"), "size"));
         else if (is_final(outcome))
                 call_fail(call, code_of_final(call, outcome), "%s", outcome->message);
+        else if (is_used(call) && (outcome->error == ENODEV || outcome->error == ENOPKG))
+                call_fail(call, GRPC_UNAVAILABLE, "%s", outcome->message);
         else
                 node_fail(call, outcome);
 }

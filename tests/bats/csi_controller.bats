@@ -426,6 +426,25 @@ directory_pool() {
         is "$(stat -c %s "$POOL_DIR/data.img")" 8388608
 }
 
+@test "a volume whose pool is missing for a moment is UNAVAILABLE when it should grow, which the resizer tries again while a pod has it" {
+        make_volume data
+        mv "$POOL" "$POOL.away"
+        with_id ControllerExpandVolume data '"capacity_range": {"required_bytes": 16777216}'
+        answers UNAVAILABLE
+        [[ ! -d $POOL ]] || rmdir "$POOL"
+        mv "$POOL.away" "$POOL"
+        with_id ControllerExpandVolume data '"capacity_range": {"required_bytes": 16777216}'
+        answers OK
+}
+
+@test "what the resizer and the provisioner say of a claim among a VolumeAttributesClass's parameters is no change" {
+        local claim='"csi.storage.k8s.io/pvc/name": "claim", "csi.storage.k8s.io/pv/name": "pv"'
+        make_volume data "\"mutable_parameters\": {\"eraseAfter\": \"true\", $claim}"
+        with_id ControllerModifyVolume data "\"mutable_parameters\": {\"eraseAfter\": \"false\", $claim}"
+        answers OK
+        is "$(jq .eraseAfter "$STATE_DIR/provisioned/data.json")" false
+}
+
 @test "eraseAfter of a VolumeAttributesClass is taken beside a profile, and what cannot be changed is refused" {
         local changes
         make_pool fast
@@ -494,6 +513,23 @@ directory_pool() {
         csi CreateVolume "$(volume_request data '"volume_content_source": {"volume": {"volume_id": "copy"}}')"
         answers ALREADY_EXISTS
         is "$(images)" $'copy.img\ndata.img'
+}
+
+@test "who asks for as much as the source of a copy was asked for gets a copy, though the pool gave the source more" {
+        SIZE=1000000 make_volume data
+        assert_field .volume.capacity_bytes 1003520
+        for _ in 1 2; do
+                SIZE=1000000 make_volume copy '"volume_content_source": {"volume": {"volume_id": "data"}}'
+                assert_field .volume.capacity_bytes 1003520
+        done
+        make_snapshot monday data
+        assert_field .snapshot.size_bytes 1000000 # the provisioner refuses claims of less
+        SIZE=1000000 make_volume back '"volume_content_source": {"snapshot": {"snapshot_id": "monday"}}'
+        assert_field .volume.capacity_bytes 1003520
+        csi CreateVolume "$(SIZE=999999 volume_request small '"volume_content_source": {"volume": {"volume_id": "data"}}')"
+        answers OUT_OF_RANGE
+        csi CreateVolume "$(SIZE=999999 volume_request small '"volume_content_source": {"snapshot": {"snapshot_id": "monday"}}')"
+        answers OUT_OF_RANGE
 }
 
 @test "a snapshot whose taking was killed is deleted by DeleteSnapshot alone" {

@@ -105,6 +105,23 @@ END_OF_IDS
         is "$(programs_begun)" 'volume-list volume-create volume-list volume-create'
 }
 
+@test "a directory that is found when nobody waits for its deletion any more may be a new volume's: it is given up, and not deleted" {
+        local deleter
+        hold
+        "$CSI_CLIENT" --deadline 200 "$CSI_SOCKET" DeleteVolume '{"volume_id": "nas.example.org#export#ns/db#pvc-1#"}' >/dev/null 2>&1 3>&- &
+        deleter=$!
+        wait_until 20 has_begun 1
+        echo >"$CORE/gate"
+        wait_until 20 has_begun 2 # it looks for the directory
+        kill "$deleter"
+        wait "$deleter" || :
+        csi GetPluginInfo # the driver has seen that by then
+        let_go
+        wait_until 20 has_ended 3
+        is "$(programs_begun)" 'volume-list volume-create volume-delete'
+        is "$(requests '.[2].reclaimPolicy')" retain
+}
+
 @test "a volume of a share that this node has is deleted without asking the server before" {
         local name
         for name in pvc-1 'nas.example.org#export#pvc-1##'; do

@@ -231,6 +231,13 @@ static int leave_pool(struct provision_call *call, struct pool *ret_from, struct
         return provision_call_lock_pool(call, error);
 }
 
+/* What its maker asked for, before it was rounded: who asks for that again gets all that it has. */
+static uint64_t least_bytes(const struct provision_record *source)
+{
+        return source->asked_bytes != 0 && source->asked_bytes < source->size_bytes ? source->asked_bytes
+                                                                                    : source->size_bytes;
+}
+
 int copy_volume(struct provision_call *call, struct provision_record *ret_record, struct error *error)
 {
         static struct pool from;
@@ -243,7 +250,7 @@ int copy_volume(struct provision_call *call, struct provision_record *ret_record
         if (r < 0)
                 return r;
         elsewhere = request->pool != NULL && strcmp(request->pool, source.pool) != 0;
-        if (size_bytes != 0 && size_bytes < source.size_bytes)
+        if (size_bytes != 0 && size_bytes < least_bytes(&source))
                 return fail_because(error, ERANGE, "copy volume", request->from,
                                     "it has %llu bytes, and the request is for %llu",
                                     (unsigned long long)source.size_bytes, (unsigned long long)size_bytes);
@@ -256,10 +263,11 @@ int copy_volume(struct provision_call *call, struct provision_record *ret_record
             (r = begin_copy(call, &source, request->name, ret_record, error)) < 0)
                 return r;
         (void)text_copy(ret_record->copy_of, sizeof ret_record->copy_of, request->from); /* as long */
-        ret_record->asked_bytes = size_bytes != 0 ? size_bytes : source.size_bytes;
+        ret_record->asked_bytes = size_bytes != 0 ? size_bytes : least_bytes(&source);
         if (request->keeps_content || request->erases)
                 ret_record->keeps_content = request->keeps_content;
-        return make_copy(call, &source, elsewhere ? &from : NULL, ret_record->asked_bytes, /* still= */ NULL,
+        return make_copy(call, &source, elsewhere ? &from : NULL,
+                         size_bytes > source.size_bytes ? size_bytes : source.size_bytes, /* still= */ NULL,
                          ret_record, error);
 }
 
@@ -353,7 +361,7 @@ static int take(struct provision_call *call, const struct provision_still *still
         (void)text_copy(record.snapshot_of, sizeof record.snapshot_of, request->name); /* as long */
         record.taken = clock_seconds();
         record.source_born = source.born;
-        record.asked_bytes = source.size_bytes;
+        record.asked_bytes = least_bytes(&source);
         if ((r = make_copy(call, &source, /* from= */ NULL, source.size_bytes, still, &record, error)) < 0)
                 return r;
         return answer_taken(call, &record, /* existed= */ false);

@@ -99,6 +99,8 @@ static json_t *flags_of(const struct provision_record *record)
         X("type", ALL, ALL, json_string(record->pool_type), KEY_ANY, .help = "the pool's type") \
         X("id", ALL, ALL, reply_printable(record->id), KEY_ANY, .help = "its id in the pool") \
         X("size", ALL, ALL, count(record->size_bytes), KEY_COUNT, .help = "bytes") \
+        X("askedSize", ALL, 0, count_if(record->snapshot_of[0] != '\0', record->asked_bytes), \
+          KEY_COUNT, .help = "of a snapshot: the least that a copy of it may be asked for, in bytes") \
         X("targetType", ALL, ALL, json_string(record->target_type), \
           KEY_WORD, .words = access_target_types, .help = "what it is used as") \
         X("reclaimPolicy", ALL, ALL, json_string(record->reclaim_policy), \
