@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/text.h"
 #include "capability.h"
 #include "names.h"
 #include "share.h"
@@ -282,8 +283,9 @@ static void fail_sourceless(struct call *call)
         const Csi__V1__CreateVolumeRequest *request = request_of(call);
 
         call_fail(call, has_terms(request->accessibility_requirements) ? GRPC_RESOURCE_EXHAUSTED : GRPC_NOT_FOUND,
-                  "there is no %s \"%.128s\" on this node", source_is_snapshot(request) ? "snapshot" : "volume",
-                  source_id(request));
+                  "there is no %s \"%.128s\" on this node, and a copy is made where its source is: a nodeSelector of "
+                  "the pod says where",
+                  source_is_snapshot(request) ? "snapshot" : "volume", source_id(request));
 }
 
 static void source_listed(struct call *call, const struct outcome *outcome)
@@ -391,7 +393,7 @@ static bool has_known_changes(const Csi__V1__CreateVolumeRequest *request)
                 const char *value;
 
                 csi_map_entry(request->mutable_parameters[i], &key, &value);
-                if (strcmp(key, "reclaimPolicy") != 0 &&
+                if (!text_starts(key, CSI_OF_KUBERNETES) && strcmp(key, "reclaimPolicy") != 0 &&
                     (strcmp(key, "eraseAfter") != 0 || (strcmp(value, "true") != 0 && strcmp(value, "false") != 0)))
                         return false;
         }
