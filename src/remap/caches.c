@@ -297,6 +297,18 @@ bool caches_note(struct node *node, const struct stat *st)
         return !same;
 }
 
+/* caches_tell() does not use told_varied where nobody else changes the file. */
+void caches_note_mapped(struct node *node)
+{
+        if (!__atomic_exchange_n(&node->told_varied, true, __ATOMIC_RELAXED))
+                caches_drop_attributes(node); /* it believes them for good */
+}
+
+bool caches_may_be_mapped(const struct node *node)
+{
+        return nodes_alone(node) && __atomic_load_n(&node->told_varied, __ATOMIC_RELAXED);
+}
+
 void caches_begin_writing(struct node *node)
 {
         (void)pthread_mutex_lock(&telling);

@@ -64,6 +64,13 @@ void caches_owner_was_set(struct node *node, bool answered);
 bool caches_note(struct node *node, const struct stat *st);
 
 /*
+ * caches_note_mapped() - note that a file that is passed through, and that nobody else changes, may be mapped to be written: no
+ * request tells of that, also when it is closed. caches_may_be_mapped() - whether it may, until its node is gone.
+ */
+void caches_note_mapped(struct node *node);
+bool caches_may_be_mapped(const struct node *node);
+
+/*
  * caches_note_set_id() - note a file's set-id bits. True: it has none that count, and the kernel may believe some that it was
  * told; the caller drops the attributes.
  */

@@ -221,12 +221,30 @@ static bool map_ids(const struct id_maps *maps)
                id_ranges_map(maps->groups.ranges, maps->groups.count, /* inside= */ false, &own->found.gid);
 }
 
+/*
+ * What the kernel has made for io_uring ("iou-wrk-N", "iou-sqp-N") shows the ids of when it was made, and acts with those of the
+ * thread that asked it: of that process the first thread counts. A thread that calls itself so is of the same process.
+ */
+static bool read_status(pid_t *thread)
+{
+        static const char name[] = "Name:\tiou-";
+        static const char line[] = "\nTgid:";
+        const char *start;
+
+        if (*thread <= 0 || !proc_status(*thread, own->text, sizeof own->text))
+                return false;
+        if (strncmp(own->text, name, strlen(name)) != 0 || (start = strstr(own->text, line)) == NULL)
+                return true;
+        *thread = (pid_t)strtol(start + strlen(line), NULL, 10);
+        return proc_status(*thread, own->text, sizeof own->text);
+}
+
 const struct caller_ids *caller_ids_find(pid_t thread)
 {
         if (!can_look())
                 return &no_one;
-        if (thread <= 0 || !proc_status(thread, own->text, sizeof own->text) || !read_id("\nUid:", &own->found.uid) ||
-            !read_id("\nGid:", &own->found.gid) || !read_groups() || !map_ids(find_maps(thread))) {
+        if (!read_status(&thread) || !read_id("\nUid:", &own->found.uid) || !read_id("\nGid:", &own->found.gid) ||
+            !read_groups() || !map_ids(find_maps(thread))) {
                 own->found.uid = own->found.gid = CALLER_NOBODY;
                 own->found.group_count = 0;
         }
@@ -237,7 +255,7 @@ struct caller_ids *caller_ids_groups(pid_t thread, const struct id_map *map)
 {
         if (!can_look())
                 return &no_one;
-        if (thread <= 0 || !proc_status(thread, own->text, sizeof own->text) || !read_groups())
+        if (!read_status(&thread) || !read_groups())
                 own->found.group_count = 0;
         map_groups(map);
         return &own->found;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "caller.h"
+#include "request.h"
 
 #define PIDS ((uint32_t)1 << 22)  /* the kernel's PID_MAX_LIMIT */
 #define OF_USER 3                 /* all processes of a user may have so many times what one may have */
@@ -69,11 +70,24 @@ int descriptors_find_unknown(void)
         return 0;
 }
 
+/* What the last daemon had opened, and not told: the kernel will not release it. To close it may take a server's answer. */
+static void release_untold(void)
+{
+        for (int i = 0; i < THREADS_MAX; i++) {
+                const int fd = request_take_untold(i);
+
+                if (fd >= FD_OWN && (uint32_t)fd < DESCRIPTORS_MAX && shared->uses[fd] == USE_OPEN)
+                        shared->uses[fd] = USE_RELEASED; /* all are counted anew */
+        }
+}
+
 int descriptors_begin(void)
 {
         const bool first = shared->descriptors == 0;
         struct rlimit limit;
 
+        if (shared->begun) /* else there is none, and looking would take memory for all the buffers */
+                release_untold();
         for (size_t i = 0; i < unknown_count; i++)
                 (void)close(unknown[i]); /* without a purpose */
         if (getrlimit(RLIMIT_NOFILE, &limit) < 0)

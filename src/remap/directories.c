@@ -36,6 +36,7 @@ void directories_open(fuse_req_t request, fuse_ino_t number, struct fuse_file_in
         }
         file->fh = (uint64_t)opened;
         file->cache_readdir = file->keep_cache = shared->alone;
+        request_note_opened(opened);
         descriptor_use(opened, USE_OPEN);
         descriptor_set_position(opened, 0);
         if (fuse_reply_open(request, file) < 0)

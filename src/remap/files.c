@@ -60,6 +60,7 @@ static void adopt_file(struct node *node, int fd, const struct stat *st, struct 
         int backing = passthrough_open(node, fd);
 
         file->fh = (uint64_t)fd;
+        request_note_opened(fd);
         descriptor_use(fd, USE_OPEN);
         if (is_for_writing(file))
                 caches_begin_writing(node);
@@ -71,6 +72,8 @@ static void adopt_file(struct node *node, int fd, const struct stat *st, struct 
         file->direct_io =
                 backing == 0 && !nodes_alone(node) && (file->flags & (O_APPEND | O_DIRECT)) == (O_APPEND | O_DIRECT);
         request_pass_through(backing);
+        if (backing > 0 && nodes_alone(node) && (file->flags & O_ACCMODE) == O_RDWR)
+                caches_note_mapped(node);
 }
 
 /* The kernel does not ask again for attributes, and does not note what is written to mapped pages of the source. */
@@ -119,8 +122,11 @@ static void drop_file(struct node *node, const struct fuse_file_info *file)
 }
 
 /* Open a node. Gives: its attributes, not on network filesystems. Returns a descriptor or negative errno. */
-static int open_node(fuse_req_t request, struct node *node, int fd, int flags, struct stat *ret_stat)
+static int open_node(fuse_req_t request, struct node *node, int fd, const struct fuse_file_info *file,
+                     struct stat *ret_stat)
 {
+        const int flags = open_flags(file->flags);
+        const bool appends = !shared->passthrough && (file->flags & (O_ACCMODE | O_APPEND)) == (O_WRONLY | O_APPEND);
         int opened;
         int r;
 
@@ -131,6 +137,10 @@ static int open_node(fuse_req_t request, struct node *node, int fd, int flags, s
         if (opened >= 0)
                 return opened;
         opened = ATTEMPT(request, operation_open(fd, flags));
+        /* what may only be appended to (chattr +a) is opened for nothing else. Not to be read, too, or passed through: mapped, or
+         * after F_SETFL, it could be overwritten, as the container's kernel does not know the flag */
+        if (opened < 0 && errno == EPERM && appends)
+                opened = ATTEMPT(request, operation_open(fd, flags | O_APPEND));
         if (opened < 0)
                 return -errno;
         if (shared->network || fstat(opened, ret_stat) == 0)
@@ -152,7 +162,7 @@ void files_open(fuse_req_t request, fuse_ino_t number, struct fuse_file_info *fi
                 r = descriptors_check(fuse_req_ctx(request)->pid, fuse_req_ctx(request)->uid);
         if (r == 0 && !S_ISREG(node->mode))
                 r = -EOPNOTSUPP; /* the kernel opens pipes, sockets and devices by itself */
-        if (r == 0 && (opened = open_node(request, node, fd.fd, open_flags(file->flags), &st)) < 0)
+        if (r == 0 && (opened = open_node(request, node, fd.fd, file, &st)) < 0)
                 r = opened;
         if (r < 0) {
                 if (r == -ESTALE && node != NULL)

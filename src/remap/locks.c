@@ -104,8 +104,8 @@ static int owner_fd(fuse_req_t request, struct node *node, int fd, uint64_t owne
         if (found == NULL || !may_have_owner(request))
                 return -ENOLCK;
         new_fd = open_again(request, fd);
-        if (new_fd < 0)
-                return -errno;
+        if (new_fd < 0) /* some errors would say that another has the lock */
+                return waiters_would_wait(-errno) ? -ENOLCK : -errno;
         if (request_given_up()) {    /* while the server did not answer: the node may be gone */
                 (void)close(new_fd); /* nothing was written to it */
                 return -EINTR;
@@ -192,10 +192,23 @@ static void release_unowned(void)
         }
 }
 
+/* A daemon that was killed between the two has one in the table, and not counted: it would never end. */
+static void count_owners(void)
+{
+        for (size_t i = 0; i < OWNERS_MAX; i++) {
+                struct node *node = nodes_get(shared->owners[i].node);
+
+                if (shared->owners[i].node != 0 && node != NULL)
+                        node->owners++;
+        }
+}
+
 int locks_begin(void (*before)(void))
 {
-        if (shared->begun) /* else there is none, and looking would take memory */
+        if (shared->begun) { /* else there is none, and looking would take memory */
                 release_unowned();
+                count_owners();
+        }
         owners_mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
         return waiters_begin(before);
 }

@@ -44,8 +44,13 @@ void names_forget(fuse_req_t request, fuse_ino_t number, uint64_t count)
 
 void names_forget_multi(fuse_req_t request, size_t count, struct fuse_forget_data *forgets)
 {
-        for (size_t i = 0; i < count; i++)
-                forget(forgets[i].ino, forgets[i].nlookup);
+        for (size_t i = 0; i < count; i++) {
+                /* in the request's buffer, and before it is done: what the next daemon finds there it forgets */
+                const uint64_t lookups = __atomic_exchange_n(&forgets[i].nlookup, 0, __ATOMIC_SEQ_CST);
+
+                if (lookups > 0)
+                        forget(forgets[i].ino, lookups);
+        }
         fuse_reply_none(request);
 }
 
@@ -82,6 +87,15 @@ void names_mkdir(fuse_req_t request, fuse_ino_t parent, const char *name, mode_t
         make_name(request, parent, name, (mode & ~(mode_t)S_IFMT) | S_IFDIR, 0);
 }
 
+/* Whether that name is a link to that target, as an earlier daemon may have made it. */
+static bool is_link_to(int directory_fd, const char *name, const char *target)
+{
+        char found[PATH_MAX + 1];
+        const ssize_t n = readlinkat(directory_fd, name, found, sizeof found);
+
+        return n >= 0 && (size_t)n == strlen(target) && memcmp(found, target, (size_t)n) == 0;
+}
+
 void names_symlink(fuse_req_t request, const char *target, fuse_ino_t parent, const char *name)
 {
         cleanup_node_fd struct node_fd fd = NO_FD;
@@ -90,9 +104,23 @@ void names_symlink(fuse_req_t request, const char *target, fuse_ino_t parent, co
 
         if (r == 0)
                 r = operation_act_as_creator(request);
-        if (r == 0 && ATTEMPT(request, symlinkat(target, fd.fd, name)) < 0 && !operation_done_before(errno, EEXIST))
+        if (r == 0 && ATTEMPT(request, symlinkat(target, fd.fd, name)) < 0) {
                 r = -errno;
+                if (operation_done_before(-r, EEXIST) && is_link_to(fd.fd, name, target))
+                        r = 0;
+        }
         operation_reply_entry(request, r, parent, fd.fd, name);
+}
+
+/* Whether that name is that file's. */
+static bool is_name_of(int directory_fd, const char *name, int fd)
+{
+        struct stat file;
+        struct stat st;
+
+        return fstatat(fd, "", &file, AT_EMPTY_PATH) == 0 &&
+               fstatat(directory_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_dev == file.st_dev &&
+               st.st_ino == file.st_ino;
 }
 
 void names_link(fuse_req_t request, fuse_ino_t number, fuse_ino_t parent, const char *name)
@@ -106,10 +134,28 @@ void names_link(fuse_req_t request, fuse_ino_t number, fuse_ino_t parent, const 
                 r = operation_begin(request, parent, &node, &directory);
         /* by its path in /proc: before Linux 6.10 AT_EMPTY_PATH needs CAP_DAC_READ_SEARCH */
         if (r == 0 &&
-            ATTEMPT(request, linkat(AT_FDCWD, operation_path(fd.fd).text, directory.fd, name, AT_SYMLINK_FOLLOW)) < 0 &&
-            !operation_done_before(errno, EEXIST))
+            ATTEMPT(request, linkat(AT_FDCWD, operation_path(fd.fd).text, directory.fd, name, AT_SYMLINK_FOLLOW)) < 0) {
                 r = -errno;
+                if (operation_done_before(-r, EEXIST) && is_name_of(directory.fd, name, fd.fd))
+                        r = 0;
+        }
         operation_reply_entry(request, r, parent, directory.fd, name);
+}
+
+/*
+ * Whether an earlier daemon has done already what takes a name away: there is none any more, or it is another file's by now.
+ * Else record which file it is. Its inode number is no other's meanwhile, where the node holds it.
+ */
+static bool has_gone(fuse_req_t request, int directory_fd, const char *name)
+{
+        struct stat st;
+
+        if (ATTEMPT(request, fstatat(directory_fd, name, &st, AT_SYMLINK_NOFOLLOW)) < 0)
+                return errno == ENOENT && request_noted(); /* else as the call will */
+        if (request_noted_another(&st))
+                return true;
+        request_note_file(&st);
+        return false;
 }
 
 static void remove_name(fuse_req_t request, fuse_ino_t parent, const char *name, int flags)
@@ -118,11 +164,13 @@ static void remove_name(fuse_req_t request, fuse_ino_t parent, const char *name,
         struct node *node;
         int r = operation_begin(request, parent, &node, &fd);
 
-        if (r == 0 && (flags & AT_REMOVEDIR) == 0)
-                nodes_let_go(fd.fd, name);
         caches_name_goes();
-        if (r == 0 && ATTEMPT(request, unlinkat(fd.fd, name, flags)) < 0 && !operation_done_before(errno, ENOENT))
-                r = -errno;
+        if (r == 0 && !has_gone(request, fd.fd, name)) {
+                if ((flags & AT_REMOVEDIR) == 0)
+                        nodes_let_go(fd.fd, name);
+                if (ATTEMPT(request, unlinkat(fd.fd, name, flags)) < 0)
+                        r = -errno;
+        }
         operation_reply_error(request, r);
         caches_name_goes();
 }
@@ -137,28 +185,6 @@ void names_rmdir(fuse_req_t request, fuse_ino_t parent, const char *name)
         remove_name(request, parent, name, AT_REMOVEDIR);
 }
 
-/* Whether an earlier daemon has renamed this already, and left a whiteout. */
-static bool was_left(int directory_fd, const char *name)
-{
-        struct stat st;
-
-        return request_may_have_changed() && fstatat(directory_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-               S_ISCHR(st.st_mode) && st.st_rdev == 0;
-}
-
-/* Whether an earlier daemon has exchanged the names already; else record which file that is which has the first. */
-static bool was_exchanged(int directory_fd, const char *name)
-{
-        struct stat st;
-
-        if (fstatat(directory_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-                return false; /* as the exchange will */
-        if (request_noted_another(&st))
-                return true;
-        request_note_file(&st);
-        return false;
-}
-
 void names_rename(fuse_req_t request, fuse_ino_t parent, const char *name, fuse_ino_t new_parent, const char *new_name,
                   unsigned flags)
 {
@@ -169,8 +195,7 @@ void names_rename(fuse_req_t request, fuse_ino_t parent, const char *name, fuse_
 
         if (r == 0)
                 r = operation_begin(request, new_parent, &node, &to);
-        if (r == 0 && (((flags & RENAME_WHITEOUT) != 0 && was_left(from.fd, name)) ||
-                       ((flags & RENAME_EXCHANGE) != 0 && was_exchanged(from.fd, name)))) {
+        if (r == 0 && has_gone(request, from.fd, name)) { /* also if the name is the other file's now, or a whiteout */
                 operation_reply_error(request, 0);
                 return;
         }
@@ -179,8 +204,7 @@ void names_rename(fuse_req_t request, fuse_ino_t parent, const char *name, fuse_
         if (r == 0 && (flags & (RENAME_EXCHANGE | RENAME_NOREPLACE)) == 0)
                 nodes_let_go(to.fd, new_name);
         caches_name_goes();
-        if (r == 0 && ATTEMPT(request, renameat2(from.fd, name, to.fd, new_name, flags)) < 0 &&
-            !operation_done_before(errno, ENOENT))
+        if (r == 0 && ATTEMPT(request, renameat2(from.fd, name, to.fd, new_name, flags)) < 0)
                 r = -errno;
         operation_reply_error(request, r);
         caches_name_goes();

@@ -129,6 +129,7 @@ int nodes_begin(void)
                 struct node *node = &shared->nodes[i];
 
                 node->busy = 0;
+                node->owners = 0;             /* counted anew by locks_begin() */
                 node->opened = 0;             /* that number may be of another file by now */
                 node->told_no_set_id = false; /* a program that does not know it may have been here */
                 node->told_no_locking = false;

@@ -235,7 +235,7 @@ struct link_path operation_path(int fd)
 
 double operation_cached_seconds(const struct node *node)
 {
-        return nodes_alone(node) ? CACHED_SECONDS_ALONE : CACHED_SECONDS;
+        return nodes_alone(node) && !caches_may_be_mapped(node) ? CACHED_SECONDS_ALONE : CACHED_SECONDS;
 }
 
 struct fuse_entry_param operation_entry(const struct node *node, const struct stat *st)

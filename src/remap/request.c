@@ -4,6 +4,7 @@
 #include <string.h>
 
 #define SMALL ((size_t)32 * 1024)
+#define OPENED UINT64_MAX /* for a device: the inode is a descriptor */
 
 /* At the end of the place for the answer, behind ANSWER_KEPT. */
 struct note {
@@ -135,14 +136,44 @@ void request_note_file(const struct stat *st)
         note->unique = current->unique;
 }
 
+bool request_noted(void)
+{
+        return request_may_have_changed() && note_of(own_slot)->unique == current->unique;
+}
+
 bool request_noted_another(const struct stat *st)
 {
         const struct note *note;
 
-        if (!request_may_have_changed())
+        if (!request_noted())
                 return false;
         note = note_of(own_slot);
-        return note->unique == current->unique && (note->device != st->st_dev || note->inode != st->st_ino);
+        return note->device != st->st_dev || note->inode != st->st_ino;
+}
+
+void request_note_opened(int fd)
+{
+        struct note *note;
+
+        if (own_slot < 0)
+                return;
+        note = note_of(own_slot);
+        note->device = OPENED;
+        note->inode = (uint64_t)fd;
+        __atomic_store_n(&note->unique, current->unique, __ATOMIC_RELEASE);
+}
+
+int request_take_untold(int slot)
+{
+        const struct fuse_in_header *header = request_buffer(slot);
+        const struct fuse_out_header *answer = (const void *)shared->answers[slot];
+        struct note *note = note_of(slot);
+
+        if (header->len == 0 || note->unique != header->unique || note->device != OPENED ||
+            (shared->answer_sizes[slot] > 0 && answer->unique == header->unique))
+                return -1;
+        note->unique = 0; /* the number is another file's soon */
+        return (int)note->inode;
 }
 
 bool request_keep(uint8_t ret_copy[WAITER_SIZE])

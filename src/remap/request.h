@@ -72,10 +72,19 @@ bool request_may_have_changed(void);
 
 /*
  * request_note_file() - record which file a name is before that changes.
- * request_noted_another() - whether an earlier daemon recorded another file for the request that this thread does again.
+ * request_noted() - whether an earlier daemon recorded one for the request that this thread does again.
+ * request_noted_another() - whether that is another file.
  */
 void request_note_file(const struct stat *st);
+bool request_noted(void);
 bool request_noted_another(const struct stat *st);
+
+/*
+ * request_note_opened() - record the descriptor that this thread's answer will tell the kernel, before it is USE_OPEN.
+ * request_take_untold() - that of the request in a slot which the last daemon did not come to answer; -1: there is none.
+ */
+void request_note_opened(int fd);
+int request_take_untold(int slot);
 
 /* request_keep() - move this thread's request, to be answered later, out of its buffer; false when it is too long. */
 bool request_keep(uint8_t ret_copy[WAITER_SIZE]);

@@ -69,8 +69,9 @@ void session_process(struct fuse_in_header *header, size_t size)
                 (void)memcpy(shared->init, header, size);
                 shared->init_size = (uint32_t)size;
         }
-        /* done at once, not repeated after a crash: forgetting twice is worse than never forgetting */
-        if (operation == FUSE_FORGET || operation == FUSE_BATCH_FORGET || operation == FUSE_INTERRUPT)
+        /* done at once, not repeated after a crash: forgetting twice is worse than never forgetting. Of many, which the next
+         * daemon goes on with, each (names_forget_multi()). An interrupt may be told twice */
+        if (operation == FUSE_FORGET)
                 __atomic_store_n(&header->len, 0, __ATOMIC_RELEASE);
         buffer.mem = newer_translate(header, size, &copy);
         if (buffer.mem != NULL)

@@ -350,12 +350,22 @@ struct waiter *waiters_make(fuse_req_t request, fuse_ino_t node, int fd, int ope
         return NULL;
 }
 
-/* libfuse holds the request's lock: only set a flag. */
+/* Behind the request in a slot: its number, if it was interrupted, which the kernel says once. */
+static uint64_t *interrupted_in(int slot)
+{
+        _Static_assert(sizeof(struct fuse_in_header) + sizeof(struct fuse_lk_in) + sizeof(uint64_t) <= WAITER_SIZE,
+                       "there is room");
+        return (uint64_t *)(void *)(shared->waiters[slot] + WAITER_SIZE - sizeof(uint64_t));
+}
+
+/* libfuse holds the request's lock: only set a flag, and one for the next daemon. */
 static void interrupt(fuse_req_t request, void *data)
 {
         struct waiter *waiter = data;
 
         (void)request;
+        if (waiter->slot >= 0)
+                __atomic_store_n(interrupted_in(waiter->slot), waiter->unique, __ATOMIC_RELAXED);
         __atomic_store_n(&waiter->interrupted, true, __ATOMIC_RELAXED);
         look_again();
 }
@@ -387,6 +397,8 @@ void waiters_wait(struct waiter *waiter)
         struct waiter **end = &waiting;
 
         waiter->waited = !request_replayed(); /* what the last daemon left may have had its lock */
+        waiter->interrupted = request_replayed() && waiter->slot >= 0 &&
+                              __atomic_load_n(interrupted_in(waiter->slot), __ATOMIC_RELAXED) == waiter->unique;
         (void)pthread_mutex_lock(&mutex);
         fuse_req_interrupt_func(waiter->request, interrupt, waiter); /* before another thread can end it */
         while (*end != NULL)

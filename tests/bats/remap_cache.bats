@@ -88,6 +88,30 @@ END
 }
 
 # bats test_tags=kernel
+@test "a file that is written through a mapping after it was closed has its new time" {
+        always
+        in_container python3 - <<'END'
+import ctypes, os, time
+libc = ctypes.CDLL(None, use_errno=True)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+with open("/data/file", "wb") as file:
+    file.write(b"x" * 4096)
+fd = os.open("/data/file", os.O_RDWR)
+pages = libc.mmap(None, 4096, 3, 1, fd, 0) # PROT_READ | PROT_WRITE, MAP_SHARED
+assert pages != ctypes.c_void_p(-1).value, os.strerror(ctypes.get_errno())
+os.close(fd)
+os.utime("/data/file", (1, 1))
+ctypes.memmove(pages, b"new", 3)
+end = time.monotonic() + 60
+while os.stat("/data/file").st_mtime == 1 and time.monotonic() < end:
+    time.sleep(0.1)
+assert os.stat("/data/file").st_mtime > 1, os.stat("/data/file")
+END
+        is "$(head -c 3 "$DIR/file")" new
+}
+
+# bats test_tags=kernel
 @test "a program that another user has overwritten is executed without its set-id bits, also by a descriptor" {
         only_remap
         local cache dir=$BATS_TEST_TMPDIR/ext4

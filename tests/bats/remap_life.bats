@@ -438,6 +438,147 @@ if ctypes.CDLL(None, use_errno=True).renameat2(-100, b"/ext4/one", -100, b"/ext4
 first"
 }
 
+# others_make FILE: somebody else makes a file of that name, once it is free.
+others_make() {
+        [[ ! -e $1 ]] && echo others >"$1"
+}
+
+@test "a daemon that is killed when it has just removed a file leaves the one that others make of that name" {
+        only_remap
+        local dir=$BATS_TEST_TMPDIR/ext4
+        remap_bed ext4
+        chmod 0777 "$dir"
+        install -m 0666 /dev/null "$dir/file"
+        SEEN=(others_make "$dir/file")
+        killed_after unlinkat /usr/bin/python3 -c 'import os; os.unlink("/ext4/file")'
+        is "$(<"$dir/file")" others
+}
+
+@test "a daemon that is killed when it has just renamed a file leaves the one that others make of its former name, and the new one" {
+        only_remap
+        local dir=$BATS_TEST_TMPDIR/ext4
+        remap_bed ext4
+        chmod 0777 "$dir"
+        echo mine >"$dir/file"
+        SEEN=(others_make "$dir/file")
+        killed_after renameat /usr/bin/python3 -c 'import os; os.rename("/ext4/file", "/ext4/to")'
+        is "$(cat "$dir/to" "$dir/file")" "mine
+others"
+}
+
+@test "a daemon that is killed when it has just removed a file, of which nothing is left, has removed it" {
+        only_remap
+        remap_bed ext4
+        chmod 0777 "$BATS_TEST_TMPDIR/ext4"
+        install -m 0666 /dev/null "$BATS_TEST_TMPDIR/ext4/file"
+        SEEN=(test ! -e "$BATS_TEST_TMPDIR/ext4/file")
+        killed_after unlinkat /usr/bin/python3 -c 'import os; os.unlink("/ext4/file")'
+}
+
+@test "two names that one exchanges who may do so by a further group alone are exchanged once, when the daemon is killed" {
+        only_remap
+        local dir=$BATS_TEST_TMPDIR/ext4/group
+        remap_bed ext4
+        install -d -g 2000 -m 0770 "$dir"
+        echo first >"$dir/one"
+        echo second >"$dir/two"
+        SEEN=(is_in "$dir/one" second)
+        trace_daemon -e trace=renameat2 -e inject=renameat2:delay_exit=60000000
+        background in_container setpriv --reuid 1000 --regid 1000 --groups 2000 /usr/bin/python3 -c 'import ctypes, os, sys
+if ctypes.CDLL(None, use_errno=True).renameat2(-100, b"/ext4/group/one", -100, b"/ext4/group/two", 2): # RENAME_EXCHANGE
+    sys.exit(os.strerror(ctypes.get_errno()))'
+        wait_until 10 "${SEEN[@]}"
+        kill_traced_daemon
+        wait "$BACKGROUND_PID"
+        is "$(cat "$dir/one" "$dir/two")" "second
+first"
+}
+
+# is_in_call PID NUMBER: a thread of that process is in that system call.
+is_in_call() {
+        cat "/proc/$1/task"/*/syscall 2>/dev/null | grep -q "^$2 "
+}
+
+# killed_before CALL NUMBER OTHER COMMAND...: user 1000 runs the command; when the daemon is about to make that system call for it, others make
+# the link OTHER to a file of theirs, and the daemon is killed. Whether the command succeeds: in SUCCEEDED.
+killed_before() {
+        trace_daemon -e "trace=$1" -e "inject=$1:delay_enter=60000000"
+        background as_user 1000 "${@:4}"
+        the_remap_process remap-daemon
+        wait_until 10 is_in_call "$REPLY" "$2"
+        "${OTHERS[@]}" "$3"
+        kill_traced_daemon
+        SUCCEEDED=1
+        wait "$BACKGROUND_PID" || SUCCEEDED=0
+}
+
+@test "a link that others made first is none that a killed daemon had made" {
+        only_remap
+        local dir=$BATS_TEST_TMPDIR/ext4
+        remap_bed ext4
+        chmod 0777 "$dir"
+        install -o 1000 -m 0666 /dev/null "$dir/mine"
+        install -m 0666 /dev/null "$dir/others"
+        OTHERS=(ln "$dir/others")
+        killed_before linkat 265 "$dir/lock" ln /ext4/mine /ext4/lock
+        is "$SUCCEEDED" 0
+        OTHERS=(ln -s others)
+        killed_before symlinkat 266 "$dir/symlink" ln -s mine /ext4/symlink
+        is "$SUCCEEDED" 0
+}
+
+@test "a process that is interrupted while it waits for a lock hears so from the next daemon, when the one that was told is killed" {
+        only_remap
+        local waiter
+        remap_bed ext4
+        background_ready "$FLEXGRAFT_TOOLS/fs-calls" lock ofd "$BATS_TEST_TMPDIR/ext4/file"
+        chmod 0666 "$BATS_TEST_TMPDIR/ext4/file"
+        talk /usr/bin/python3 -u -c 'import fcntl, os, signal
+def stop(*_): raise InterruptedError
+signal.signal(signal.SIGALRM, stop)
+fd = os.open("/ext4/file", os.O_RDWR)
+print("ready")
+input()
+try:
+    fcntl.lockf(fd, fcntl.LOCK_EX)
+    print("got")
+except InterruptedError:
+    print("interrupted")
+input()'
+        tell wait
+        waiter=$(pgrep -x python3)
+        wait_until 10 is_in_fcntl "$waiter" 0x7 # F_SETLKW
+        # who tries the lock again is held there, and the interrupt is only noted
+        trace_daemon -e trace=fcntl,read -e inject=fcntl:delay_enter=60000000
+        the_remap_process remap-daemon
+        wait_until 10 is_in_call "$REPLY" 72
+        kill -ALRM "$waiter"
+        wait_until 10 grep -qF '"0\0\0\0$\0\0\0' "$TRACE" # FUSE_INTERRUPT was read
+        kill_traced_daemon
+        answer interrupted
+        tell end
+}
+
+@test "what the kernel has a daemon forget when that is killed is forgotten by the next one" {
+        only_remap
+        local daemon
+        make_source tmpfs
+        touch "$BATS_TEST_TMPDIR/tmpfs"/{1..700}
+        remap_container
+        remap_mount "$BATS_TEST_TMPDIR/tmpfs" /data
+        in_container find /data -type f -size 0 >/dev/null
+        trace_daemon -e trace=close -e inject=close:delay_enter=60000000:when=50+
+        the_remap_process remap-daemon
+        daemon=$REPLY
+        kill -STOP "$daemon" # so that they come at once
+        forget_names /data
+        kill -CONT "$daemon"
+        wait_until 10 is_in_call "$daemon" 3
+        kill_traced_daemon
+        the_remap_process remap-daemon
+        wait_until 10 has_few_descriptors "$REPLY" 60
+}
+
 # bats test_tags=deep
 @test "a daemon that is killed when it has just set a new attribute has set it" {
         only_remap
@@ -496,6 +637,16 @@ piece = mmap.mmap(-1, 8 << 20)
 for i in range(8): piece[i << 20:(i + 1) << 20] = bytes([65 + i]) * (1 << 20)
 for _ in range(4): assert os.write(fd, piece) == 8 << 20'
         is "$(fold -w 1048576 "$BATS_TEST_TMPDIR/tmpfs/file" | cut -c1 | tr -d '\n')" ABCDEFGHABCDEFGHABCDEFGHABCDEFGH
+}
+
+@test "a file that may only be appended to is appended to, where the kernel does not write it itself, and not overwritten" {
+        serve_a_server
+        install -m 0666 /dev/null "$BATS_TEST_TMPDIR/tmpfs/file"
+        chattr +a "$BATS_TEST_TMPDIR/tmpfs/file" 2>/dev/null || skip "a tmpfs has no such flag here (Linux 6.6)"
+        as_user 1000 sh -c 'echo one >>/data/file && echo two >>/data/file && ! echo three >/data/file && ! truncate -s 0 /data/file'
+        chattr -a "$BATS_TEST_TMPDIR/tmpfs/file"
+        is "$(<"$BATS_TEST_TMPDIR/tmpfs/file")" "one
+two"
 }
 
 # appended: the daemon has, and then the node does, too.

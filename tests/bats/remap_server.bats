@@ -408,6 +408,30 @@ END
 }
 
 
+@test "a lock that cannot be asked for, as the server does not open the file again, is ENOLCK, and not another process's" {
+        file file 0666 1000:1000
+        two_containers "$BEHIND"
+        talk /usr/bin/python3 -u -c 'import fcntl, os
+os.setresgid(1001, 1001, 1001)
+os.setresuid(1001, 1001, 1001)
+fd = os.open("/data/file", os.O_RDWR)
+print("ready")
+for how in fcntl.LOCK_EX, fcntl.LOCK_EX | fcntl.LOCK_NB:
+    input()
+    try:
+        fcntl.lockf(fd, how)
+        print("got")
+    except OSError as error:
+        print(os.strerror(error.errno))
+input()'
+        chmod 0600 "$SOURCE_DIR/file"
+        tell wait
+        answer "No locks available"
+        tell try
+        answer "No locks available"
+        tell end
+}
+
 @test "a user namespace that maps the node's root is no container's, so that root without CAP_SETUID does not choose who it is" {
         file only-1000 0666 0:0
         two_containers "$BEHIND"
