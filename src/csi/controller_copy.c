@@ -21,8 +21,7 @@ static const char *default_of(const char *key)
 /* Whatever the volume says: who asks, what is given to volume-create itself, and what the copy's pool decides. */
 static bool is_free(const char *key)
 {
-        return text_starts(key, CSI_OF_KUBERNETES) || strcmp(key, "eraseAfter") == 0 ||
-               strcmp(key, "preallocate") == 0;
+        return text_starts(key, CSI_OF_KUBERNETES) || strcmp(key, "eraseAfter") == 0 || strcmp(key, "preallocate") == 0;
 }
 
 static bool has_parameter(const json_t *volume, const char *key, const char *value, bool elsewhere)

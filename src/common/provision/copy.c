@@ -267,8 +267,8 @@ int copy_volume(struct provision_call *call, struct provision_record *ret_record
         if (request->keeps_content || request->erases)
                 ret_record->keeps_content = request->keeps_content;
         return make_copy(call, &source, elsewhere ? &from : NULL,
-                         size_bytes > source.size_bytes ? size_bytes : source.size_bytes, /* still= */ NULL,
-                         ret_record, error);
+                         size_bytes > source.size_bytes ? size_bytes : source.size_bytes, /* still= */ NULL, ret_record,
+                         error);
 }
 
 static json_t *object_of(struct provision_call *call, const struct provision_record *record)
