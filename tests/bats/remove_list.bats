@@ -448,6 +448,23 @@ removed_when_gone() {
         assert_no_records
 }
 
+@test "a running container keeps the mount when one of the same name at another runtime, which has ended, is named" {
+        start_container crun
+        local name=$CONTAINER_ID
+        helper mount-bind "{\"container\": \"$name\", \"source\": \"$SOURCE\", \"target\": \"/data\"}"
+        assert_success
+        helper mount-remove "{\"container\": {\"id\": \"$name\", \"runtime\": \"runc\"}, \"target\": \"/data\"}"
+        assert_success
+        assert_field .alreadyRemoved true
+        assert_mounts_at /data 1
+        mv "/run/crun/$name" "$BATS_TEST_TMPDIR/forgotten"
+        helper mount-remove "{\"container\": {\"id\": \"$name\", \"runtime\": \"crun\"}, \"target\": \"/data\"}"
+        mv "$BATS_TEST_TMPDIR/forgotten" "/run/crun/$name"
+        assert_success
+        assert_field .alreadyRemoved false
+        assert_mounts_at /data 0
+}
+
 # bats test_tags=kernel,kernel_too
 @test "when the pid belongs to another process, remove touches nothing of it" {
         start_container plain

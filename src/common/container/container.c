@@ -268,9 +268,11 @@ static int pin_named(struct container *container, const struct container_referen
         if (r < 0)
                 return r;
         process = (struct container_reference){ .pid = known.pid, .start_time = known.start_time };
-        if ((r = pin_process(container, &process, &known, error)) == 0)
-                container_identity_make(reference, &known, container->identity);
-        return r;
+        if ((r = pin_process(container, &process, &known, error)) < 0)
+                return r;
+        container_identity_make(reference, &known, container->identity);
+        container->runtime = known.runtime;
+        return 0;
 }
 
 int container_pin(const struct container_reference *reference, struct container *ret_container, struct error *error)

@@ -28,6 +28,7 @@ struct container {
         pid_t pid;
         char name[CONTAINER_NAME_MAX];         /* for messages: its id, or "pid 4711" */
         char id[CONTAINER_NAME_MAX];           /* "" when the request has a pid */
+        const char *runtime;                   /* where that id was found; NULL: nowhere */
         char identity[CONTAINER_IDENTITY_MAX]; /* container/identity.h; "" it has none */
         uint64_t start_time;                   /* clock ticks since boot */
         int proc_fd;                           /* its directory in procfs */

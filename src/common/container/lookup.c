@@ -192,6 +192,7 @@ static int conclude(const struct search *search, struct container_process *ret_p
         if (search->found.pid > 0) {
                 *ret_process = search->found;
                 (void)text_copy(ret_process->id, sizeof ret_process->id, search->full);
+                ret_process->runtime = search->runtime->name;
                 if (!search->runtime->own_bundles)
                         ret_process->bundle[0] = '\0';
                 return 0;

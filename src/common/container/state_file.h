@@ -26,6 +26,7 @@ struct container_process {
         char full_id[CONTAINER_ID_FULL + 1]; /* and the id that its control group's path may contain */
         char id[CONTAINER_ID_FULL + 1];      /* the runtime's own; "" the one that was asked for */
         char bundle[PATH_MAX]; /* the directory that its creator made it from, and that stays between two runs; "" */
+        const char *runtime;   /* that knows it; NULL: none was asked */
         uid_t owner;           /* whose files say so: if not root's, it must be in this user's user namespace */
 };
 

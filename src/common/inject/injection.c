@@ -157,6 +157,8 @@ int injection_claim(struct injection *injection, struct error *error)
                                     "of crun or runc, with its bundle on a filesystem that knows when directories were "
                                     "made, or one with a full id of 64 digits");
         (void)text_copy(record->container_id, sizeof record->container_id, injection->container->id);
+        if (injection->container->runtime != NULL)
+                (void)text_copy(record->runtime, sizeof record->runtime, injection->container->runtime);
         (void)text_copy(record->source, sizeof record->source, request->source);
         (void)text_copy(record->origin, sizeof record->origin, request->source); /* until open() resolves its links */
         (void)text_copy(record->target, sizeof record->target, request->target);

@@ -128,6 +128,15 @@ static bool named_alike(const struct removal *removal, const struct mount_record
         return is_of_named_pid(removal, record);
 }
 
+/* A container of another runtime than the request names, which has the same name; the same full id is the same container. */
+static bool is_of_another(const struct removal *removal, const struct mount_record *record)
+{
+        const struct container_reference *named = &removal->named;
+
+        return named->runtime != NULL && record->runtime[0] != '\0' && strcmp(named->runtime, record->runtime) != 0 &&
+               !container_id_is_full(named->id);
+}
+
 /*
  * A record of a mount at the target in a container that the request names, but that is not the one that was found: its
  * container has ended, or its runtime does not know it any more. 1 it runs, 0 it is gone, -ENOENT not such a record, or
@@ -146,7 +155,8 @@ static int match_ended(struct removal *removal, const struct mount_record *recor
         r = mount_record_reach(record, boot_id, &other, error);
         if (r == -ESRCH)
                 return 0;
-        if (removal->reachable) /* the container that was found is the one that the request means */
+        /* the container that was found is the one that the request means */
+        if (removal->reachable || is_of_another(removal, record))
                 return -ENOENT;
         return r < 0 ? r : 1;
 }

@@ -45,6 +45,7 @@ static void name_container(struct mount_record *record, const struct mount_recor
         record->start_time = of_call->start_time;
         record->pid_ns = of_call->pid_ns;
         (void)text_copy(record->container_id, sizeof record->container_id, of_call->container_id);
+        (void)text_copy(record->runtime, sizeof record->runtime, of_call->runtime);
 }
 
 int replacement_accept(struct injection *injection, const struct mount_record *earlier, struct error *error)

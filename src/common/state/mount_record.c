@@ -151,6 +151,7 @@ static const struct record_field fields[] = {
         SPARSE(TEXT, "volume", volume, "volume", "name of the volume that mount-volume mounted"),
         SPARSE(TEXT, "wanted", wanted, "wanted", "name of the file of what is wanted in its container"),
         SPARSE(NUMBER, "since", since, "since", "when the mount was made, in seconds since 1970"),
+        SPARSE(TEXT, "runtime", runtime, "runtime", "where the container's id was found"),
         SPARSE(TEXT, "uses", uses, "uses",
                "devices (b), files (f), volumes (w) and directories that it writes to (o): keys of the index"),
         SPARSE(TEXT, "replacesUses", replaces_uses, "replacesUses", "uses of the mount that is being replaced"),

@@ -37,8 +37,9 @@ struct mount_record {
         struct mount_identity identity;
         struct mount_identity replaces; /* during a replacement: the mount that is replaced; else zeroes */
         char container_id[CONTAINER_NAME_MAX];
-        pid_t pid;      /* of the container; start_time tells it from a later process */
-        pid_t from_pid; /* the container that the source is of; 0: the node */
+        char runtime[16]; /* where that id was found; "" nowhere, or unknown */
+        pid_t pid;        /* of the container; start_time tells it from a later process */
+        pid_t from_pid;   /* the container that the source is of; 0: the node */
         char from_id[CONTAINER_NAME_MAX];
         uint64_t raw_device; /* makedev() of a raw device that the container may use; 0 */
         uint64_t
