@@ -393,6 +393,15 @@ docker_config() {
         refuses_container '"web"' ESRCH
 }
 
+@test "a pid that seems older than its process is refused if the container has a full id, and the process is not in its control group" {
+        local file=/run/containerd/io.containerd.runtime.v2.task/default/$ID/init.pid
+        started
+        put "$file" "$CONTAINER_PID"
+        mount_into "\"$ID\""
+        in_node_view touch -d "@$(($(date +%s) - $(cut -d. -f1 /proc/uptime) + 5))" "$file"
+        refuses_container "\"$ID\"" ESRCH
+}
+
 @test "a pid that seems older than its process is refused if the process is in another container's control group" {
         local file=/run/containerd/io.containerd.runtime.v2.task/default/web/init.pid booted group
         started

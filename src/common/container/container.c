@@ -176,8 +176,8 @@ static bool names_container(const char *groups)
 /*
  * For a runtime that recorded a pid without a start time: is it still the same process? Yes, if its control group's
  * path contains the container's full id, or if it started before the pid was recorded. If it started later, the clock
- * may have been set forward since: only a pid that was recorded before this boot, or a process of another container,
- * is surely not the one.
+ * may have been set forward since: of a container that has no full id, only a pid that was recorded before this boot, or a
+ * process of another container, is surely not the one.
  */
 static int check_unsure(const struct container *container, const struct container_process *known, struct error *error)
 {
@@ -197,7 +197,7 @@ static int check_unsure(const struct container *container, const struct containe
         (void)clock_gettime(CLOCK_BOOTTIME, &up);
         booted_s = now.tv_sec - up.tv_sec - 2; /* both are rounded */
         if (booted_s + (int64_t)(container->start_time / USER_HZ) <= known->written_s ||
-            (booted_s <= known->written_s && !names_container(groups)))
+            (known->full_id[0] == '\0' && booted_s <= known->written_s && !names_container(groups)))
                 return 0;
         return fail_because(error, ESRCH, OPERATION_PIN_CONTAINER, container->name,
                             "the container is gone: pid %d is a process that started after it", container->pid);
