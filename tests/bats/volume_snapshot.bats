@@ -220,8 +220,10 @@ make_two_pools() {
         listed '{"name": "data"}'
         assert_field '.volumes[0].size' $((16 << 20))
         echo end | dd of="$POOL_DIR/data.img" bs=1M seek=23 conv=notrunc status=none
-        create '{"name": "small", "from": "data", "size": "20m"}'
+        create '{"name": "small", "from": "data", "size": "12m"}'
         refused ERANGE $((24 << 20))
+        created '{"name": "middle", "from": "data", "size": "20m"}'
+        assert_field .volume.size $((24 << 20))
         created '{"name": "near", "from": "data"}'
         assert_field .volume.size $((24 << 20))
         created '{"name": "far", "from": "data", "pool": "slow"}'
