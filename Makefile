@@ -419,11 +419,13 @@ install: all generated
 			{ rm -f $$new; exit 1; }; \
 	done
 
-# The files that `make install` would install, and directories of flexgraft alone.
+# The files that `make install` would install, directories of flexgraft alone, and links of systemd to units that are gone then.
 uninstall:
 	$(Q)work=$$(mktemp -d) && trap 'rm -rf "$$work"' EXIT && $(MAKE) --no-print-directory install DESTDIR="$$work" >/dev/null && \
 		(cd "$$work" && find . -type f -o -type l | sed 's|^\.|$(DESTDIR)|' | xargs -d '\n' rm -f && \
-		find . -depth -type d -path '*flexgraft*' | sed 's|^\.|$(DESTDIR)|' | xargs -d '\n' rmdir --ignore-fail-on-non-empty)
+		find . -depth -type d -path '*flexgraft*' | sed 's|^\.|$(DESTDIR)|' | xargs -d '\n' rmdir --ignore-fail-on-non-empty) && \
+		if [ -d $(DESTDIR)/etc/systemd/system ]; then \
+			find $(DESTDIR)/etc/systemd/system -type l -lname '$(unitdir)/flexgraft*' -delete; fi
 
 clean:
 	$(Q)rm -rf build bin

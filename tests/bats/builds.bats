@@ -150,6 +150,9 @@ erofs_kind() {
         run -0 make -C "$INSTALLED" install DESTDIR="$root" LINKS=/sbin
         is "$(find "$root/sbin" -type l -printf '%f %l\n' | sort)" "$(printf '%s /usr/local/sbin/%s\n' mount.flexgraft{,} \
                 mount.flexgraft-remap{,} umount.flexgraft{,})"
+        mkdir -p "$root/etc/systemd/system/timers.target.wants"
+        ln -s /usr/local/lib/systemd/system/flexgraft-reconcile.timer "$root/etc/systemd/system/timers.target.wants" # enabled
+        [[ -e $root$(readlink "$root"/etc/systemd/system/*/flexgraft*) ]]
         run -0 make -C "$INSTALLED" uninstall DESTDIR="$root" LINKS=/sbin
         is "$(cd "$root" && find . -type f)" ./usr/local/sbin/other
         is "$(cd "$root" && find . -path '*flexgraft*')" ""

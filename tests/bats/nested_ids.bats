@@ -258,3 +258,15 @@ is_sleeping() {
         is "$(in_container true && nsenter --target "$NESTED" --mount stat -c %u /data/file)" 100001
         run ! nested 0 mount -o remount,size=2m /data
 }
+
+@test "the node of a raw device is the root's that the runtime's map gives, not the one's whom a nested user namespace calls root" {
+        needs mount-block
+        start_container plain
+        nest "0 1 1\\n5 0 1\\n"
+        make_device blank
+        helper mount-block "{\"container\": $NESTED, \"source\": \"$DEVICE\", \"target\": \"/disk\", \"raw\": true}"
+        assert_success
+        is "$(stat -c %u:%g "/proc/$NESTED/root/disk")" "$CONTAINER_BASE:$CONTAINER_BASE"
+        helper mount-remove "{\"container\": $NESTED, \"target\": \"/disk\"}"
+        assert_success
+}
