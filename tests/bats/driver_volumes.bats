@@ -332,3 +332,23 @@ check_growing() {
         umount "$POOL"
         assert_nothing_left
 }
+
+@test "after a reboot another image under a volume's name is not of the namespace that had the former one" {
+        mkdir -p "$POOL"
+        chmod 0700 "$POOL"
+        truncate -s 8M "$POOL/a.img" "$POOL/b.img"
+        mkfs.ext4 -q -F "$POOL/b.img" # what is formatted anew is nobody's
+        write_policy '"images": ["default"]'
+        lifecycle_up data type=loop image=a.img
+        umount "$(pod_dir data)" "$(global_dir data)"
+        losetup --detach "${DEVICES[data]}"
+        wait_until 5 device_is_free "${DEVICES[data]}"
+        edit_record data '.bootId = "00000000-1111-2222-3333-444444444444"'
+        kubelet_attach data type=loop image=b.img
+        kubelet_stage data
+        second_pod data other type=loop image=b.img
+        assert_success
+        kubelet_unpublish data pod-2
+        kubelet_unstage data
+        kubelet_detach data
+}

@@ -1110,3 +1110,50 @@ fuse_pool() {
         CONTAINER_PID=$first
         is "$(in_container stat -c %u:%g /data/file)" 3:4
 }
+
+# half_formatted NAME: mkfs of that attached volume was interrupted, and the node has been rebooted since.
+half_formatted() {
+        losetup --detach "${DEVICES[$1]}"
+        wait_until 5 device_is_free "${DEVICES[$1]}"
+        edit_record "$1" ".bootId = \"00000000-1111-2222-3333-444444444444\" | .formatting = \"$(image_identity "$(image_of "$1")")\""
+        helper volume-reconcile '{}'
+        assert_success
+        [[ -e $(record_of "$1") ]]
+}
+
+@test "what a container wrote to a block volume stays, whatever an interrupted mkfs of the former volume of its name has left" {
+        made data
+        kubelet_attach data type=loop
+        half_formatted data
+        removed '{"name": "data", "reclaimPolicy": "recycle"}'
+        created '{"name": "data", "id": "data.img", "targetType": "block"}'
+        start_container plain
+        mount_volume data /disk '"raw": true'
+        assert_success
+        in_container sh -c 'echo precious | dd of=/disk bs=512 conv=sync,fsync 2>/dev/null'
+        remove_mount /disk
+        assert_success
+        is "$(head -c 8 "$(image_of data)")" precious
+        is_away data
+}
+
+@test "a volume that is made anew of another image is not the former one of its name, of which an interrupted mkfs left a record" {
+        made data
+        kubelet_attach data type=loop
+        half_formatted data
+        removed '{"name": "data", "reclaimPolicy": "retain"}'
+        created '{"name": "other", "id": "data.img"}'
+        truncate -s 8M "$(dirname "$(image_of data)")/new.img"
+        created '{"name": "data", "id": "new.img"}'
+        start_container plain
+        mount_volume other /other
+        assert_success
+        in_container touch /other/file
+        mount_volume data /data
+        assert_success
+        [[ -z $(in_container ls /data | grep -v lost+found) ]]
+        remove_mount /data
+        assert_success
+        remove_mount /other
+        assert_success
+}

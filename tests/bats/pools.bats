@@ -633,3 +633,22 @@ is_missing() {
         is "$(jq -r .error.operation "$STOPPED" "$MEANWHILE" | paste -sd' ')" "connect connect"    # nothing serves NFS here
         is "$(compgen -G "$STATE_DIR/shares/*.json" | wc -l)" 1 "files of the share"
 }
+
+@test "a volume that is made anew in another pool is the one that is attached, whatever an interrupted mkfs of the former one has left" {
+        local first=$BATS_TEST_TMPDIR/srv/one/data.img
+        make_pool one
+        make_pool two
+        created '{"name": "data", "size": "8m", "pool": "one"}'
+        kubelet_attach data type=loop
+        losetup --detach "${DEVICES[data]}"
+        wait_until 5 device_is_free "${DEVICES[data]}"
+        edit_record data ".bootId = \"00000000-1111-2222-3333-444444444444\" | .formatting = \"$(image_identity "$first")\""
+        helper volume-reconcile '{}'
+        [[ -e $(record_of data) ]]
+        removed '{"name": "data"}'
+        created '{"name": "data", "size": "8m", "pool": "two"}'
+        kubelet_attach data type=loop
+        is "$(loop_of "$BATS_TEST_TMPDIR/srv/two/data.img")" "${DEVICES[data]}"
+        kubelet_detach data
+        is "$(volume_records)" ''
+}

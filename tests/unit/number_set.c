@@ -43,12 +43,23 @@ static void of_too_many_numbers_it_says_that_it_does_not_have_all(void **unused)
         assert_false(number_set_is_whole(&set));
 }
 
+static void as_many_numbers_as_a_node_has_mount_namespaces_are_all_kept(void **unused)
+{
+        (void)unused;
+        set.count = 0;
+        for (int round = 0; round < 2; round++)
+                for (uint64_t i = 0; i < 100000; i++) /* of fs.mount-max, of which each has one at least */
+                        number_set_add(&set, i);
+        assert_true(number_set_is_whole(&set));
+}
+
 int main(void)
 {
         const struct CMUnitTest tests[] = {
                 cmocka_unit_test(few_numbers_may_be_added_without_end),
                 cmocka_unit_test(many_numbers_in_any_order_are_kept_once),
                 cmocka_unit_test(of_too_many_numbers_it_says_that_it_does_not_have_all),
+                cmocka_unit_test(as_many_numbers_as_a_node_has_mount_namespaces_are_all_kept),
         };
 
         return cmocka_run_group_tests_name("number_set", tests, NULL, NULL);

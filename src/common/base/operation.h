@@ -21,6 +21,7 @@
 #define OPERATION_MOUNT_SETATTR "mount_setattr"
 #define OPERATION_MOVE_MOUNT "move_mount"
 #define OPERATION_UMOUNT2 "umount2"
+#define OPERATION_UNSHARE "unshare"
 #define OPERATION_FSOPEN "fsopen"
 #define OPERATION_FSCONFIG "fsconfig"
 #define OPERATION_FSMOUNT "fsmount"

@@ -25,6 +25,9 @@ const struct hint mount_hints[] = {
         { OPERATION_MOVE_MOUNT, ENOENT, "the target was removed meanwhile; try again" },
         { OPERATION_MOVE_MOUNT, EINVAL, "the target is not in the container's own mount namespace; choose another" },
         { OPERATION_LOOK_AGAIN, ESTALE, "a process in the container changed the target's path; try again" },
+        { OPERATION_UNSHARE, ENOSPC,
+          "user.max_mnt_namespaces or user.max_user_namespaces is reached, perhaps by one container: those of containers "
+          "count for the root that started them, too; lsns shows whose they are" },
         { OPERATION_UMOUNT2, EBUSY,
           "a process in the container uses it, or it has mounts below it; \"force\": true detaches it" },
         {},

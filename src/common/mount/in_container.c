@@ -68,19 +68,14 @@ static bool reaches_all(const struct container *container)
         return readlinkat(container->proc_fd, "root", root, sizeof root) == 1 && root[0] == '/';
 }
 
-/*
- * -EFBIG: the container made its table larger than one of fs.mount-max mounts (100,000) with paths as they are, for others to wait
- * while it is read.
- */
-#define TABLE_MAX ((uint64_t)32 << 20)
-
+/* -EFBIG: see MOUNTINFO_MAX. */
 static int look_in_table(const struct container *container, const struct mount_identity *identity)
 {
         cleanup_mount_table struct mountinfo table = {};
         int r = mountinfo_open(&table, container->proc_fd);
 
         while (r == 0 && mountinfo_next(&table)) {
-                if (table.bytes > TABLE_MAX)
+                if (table.bytes > MOUNTINFO_MAX)
                         return -EFBIG;
                 /* ids are used again, so the device must be the same, too, where it says anything */
                 if (table.id == identity->short_id &&

@@ -29,6 +29,12 @@ struct mountinfo {
         const char *options;     /* of its filesystem, as they are, to the end of the line; likewise */
 };
 
+/*
+ * More than one of fs.mount-max mounts (100,000) with paths as they are: a container made it so large for others to wait, or to
+ * take memory, while it is read.
+ */
+#define MOUNTINFO_MAX ((uint64_t)32 << 20)
+
 /* mountinfo_open() - begin reading /proc/PID/mountinfo beneath proc_fd. Returns 0 or negative errno. */
 int mountinfo_open(struct mountinfo *ret_table, int proc_fd);
 

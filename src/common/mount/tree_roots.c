@@ -50,6 +50,8 @@ static int add_children(struct tree_roots *roots)
                 size_t found = find(roots, roots->count, table.parent, parent);
                 size_t known = found == roots->count ? before : find(roots, before, table.id, next);
 
+                if (table.bytes > MOUNTINFO_MAX)
+                        return -EFBIG;
                 if (found == roots->count)
                         continue;
                 parent = found;
@@ -82,6 +84,8 @@ static int read_paths(struct tree_roots *roots)
         while (r == 0 && mountinfo_next(&table)) {
                 size_t found = find(roots, roots->count, table.id, next);
 
+                if (table.bytes > MOUNTINFO_MAX)
+                        return -EFBIG;
                 if (found == roots->count)
                         continue;
                 next = found + 1;

@@ -166,6 +166,8 @@ struct pool_kind {
          * the next user can read nothing. begun: by an earlier call, which may have been killed */
         int (*erase)(const struct config *config, const struct pool *pool, const char *id, bool begun,
                      struct error *error);
+        /* whether erase() has nothing to overwrite: 1 or 0; NULL: it always may have */
+        int (*is_erased)(const struct config *config, const struct pool *pool, const char *id, struct error *error);
         /* whether another can have the content of this one by sharing its blocks, in a moment: 1 or 0. snapshot: it is
          * to be a snapshot, which is not written. NULL: there are no copies in such pools, and the next ones are NULL,
          * too */

@@ -295,19 +295,27 @@ int pool_lvm_is_blank(const struct config *config, const struct pool *pool, cons
 }
 
 /* Most thin pools zero blocks before they give them to another volume. */
-int pool_lvm_erase(const struct config *config, const struct pool *pool, const char *id, bool begun,
-                   struct error *error)
+int pool_lvm_is_erased(const struct config *config, const struct pool *pool, const char *id, struct error *error)
 {
         struct lvm_volume volume;
         struct lvm_volume thin_pool = {};
         int r = lvm_find(pool->volume_group, id, &volume, error);
 
-        (void)begun;
+        (void)config;
         if (r < 0)
-                return r == -ENOENT ? 0 : r;
+                return r == -ENOENT ? 1 : r;
         if (volume.thin_pool[0] != '\0' && (r = lvm_find(pool->volume_group, volume.thin_pool, &thin_pool, error)) < 0)
                 return r == -ENOENT ? fail(error, ENOENT, "find thin pool", volume.thin_pool) : r;
-        return thin_pool.zeroes ? 0 : pool_lvm_wipe(config, pool, id, error);
+        return thin_pool.zeroes;
+}
+
+int pool_lvm_erase(const struct config *config, const struct pool *pool, const char *id, bool begun,
+                   struct error *error)
+{
+        int r = pool_lvm_is_erased(config, pool, id, error);
+
+        (void)begun;
+        return r != 0 ? (r < 0 ? r : 0) : pool_lvm_wipe(config, pool, id, error);
 }
 
 static int remove_named(const struct pool *pool, const char *id, struct error *error)
@@ -399,6 +407,7 @@ const struct pool_kind pool_lvm = { .type = "lvm",
                                     .is_blank = pool_lvm_is_blank,
                                     .wipe = pool_lvm_wipe,
                                     .erase = pool_lvm_erase,
+                                    .is_erased = pool_lvm_is_erased,
                                     .can_share = pool_lvm_can_share,
                                     .measure_snapshot = pool_lvm_measure_snapshot,
                                     .share = pool_lvm_share,

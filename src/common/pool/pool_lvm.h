@@ -67,7 +67,7 @@ void pool_lvm_put_restored(const char *id, char *ret_id);
 /* pool_lvm_remove_restored() - ensure that there is none, unless others made it. */
 int pool_lvm_remove_restored(const struct pool *pool, const char *id, struct error *error);
 
-/* Likewise: choose_id, look, check_unused, check_removable, is_blank, wipe, erase, remove and each. */
+/* Likewise: choose_id, look, check_unused, check_removable, is_blank, wipe, is_erased, erase, remove and each. */
 void pool_lvm_choose_id(const struct pool *pool, const char *name, char *ret_id);
 int pool_lvm_look(const struct config *config, const struct pool *pool, const char *id, struct pool_item *ret_item,
                   struct error *error);
@@ -76,6 +76,7 @@ bool pool_lvm_is_looked_at(const struct config *config, const struct pool *pool,
 int pool_lvm_check_unused(const struct config *config, const struct pool *pool, const char *id, struct error *error);
 int pool_lvm_is_blank(const struct config *config, const struct pool *pool, const char *id, struct error *error);
 int pool_lvm_wipe(const struct config *config, const struct pool *pool, const char *id, struct error *error);
+int pool_lvm_is_erased(const struct config *config, const struct pool *pool, const char *id, struct error *error);
 int pool_lvm_erase(const struct config *config, const struct pool *pool, const char *id, bool begun,
                    struct error *error);
 int pool_lvm_remove(const struct config *config, const struct pool *pool, const char *id, struct error *error);

@@ -287,5 +287,6 @@ const struct pool_kind pool_pmem_lvm = { .type = "pmem",
                                          .is_blank = pool_lvm_is_blank,
                                          .wipe = pool_lvm_wipe,
                                          .erase = pool_lvm_erase,
+                                         .is_erased = pool_lvm_is_erased,
                                          .remove = pool_lvm_remove,
                                          .each = pool_lvm_each };

@@ -74,14 +74,14 @@ int namespace_become_root_of(int user_ns_fd, const char *container, struct error
 int namespace_new_mounts(struct error *error)
 {
         if (unshare(CLONE_NEWNS) < 0)
-                return fail(error, errno, "unshare", "mount namespace");
+                return fail(error, errno, OPERATION_UNSHARE, "mount namespace");
         return 0;
 }
 
 int namespace_new_hostname(const char *name, struct error *error)
 {
         if (unshare(CLONE_NEWUTS) < 0)
-                return fail(error, errno, "unshare", "UTS namespace");
+                return fail(error, errno, OPERATION_UNSHARE, "UTS namespace");
         return sethostname(name, strlen(name)) < 0 ? fail(error, errno, "sethostname", name) : 0;
 }
 
@@ -90,7 +90,7 @@ int namespace_new_user(struct error *error)
         int parent = getppid();
 
         if (unshare(CLONE_NEWUSER) < 0)
-                return fail(error, errno, "unshare", "user namespace");
+                return fail(error, errno, OPERATION_UNSHARE, "user namespace");
         privileges_stay_undumpable();
         worker_dies_with_parent(parent);
         return 0;

@@ -366,6 +366,12 @@ int delete_check_soon(const struct provision_call *call, const struct provision_
             call->kind->no_device || strcmp(record->reclaim_policy, "retain") == 0 ||
             record->size_bytes <= DELETE_SOON_MAX_BYTES)
                 return 0;
+        if (call->kind->is_erased != NULL && strcmp(record->reclaim_policy, "recycle") != 0) {
+                int r = call->kind->is_erased(&call->config, &call->pool, record->id, error);
+
+                if (r != 0)
+                        return r < 0 ? r : 0;
+        }
         return fail_because(error, EBUSY, "delete volume", record->name,
                             "%llu bytes are not overwritten yet; run volume-delete to finish",
                             (unsigned long long)record->size_bytes);

@@ -103,7 +103,7 @@ static int reconcile_locked(const struct injected *injected, const char *id, str
                 free_former(reconcile, state, &record, error);
         else if (r == 0 && record.removed)
                 free_device(reconcile, state, id, &record, error);
-        if (r != -ESRCH)
+        if (r != -ESRCH || mount_record_process_runs(&record, injected->round->boot_id))
                 return 0;
         if (reconcile->dry_run && mount_guard_exists(&record)) {
                 reconcile_did(reconcile,

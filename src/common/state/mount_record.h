@@ -270,6 +270,12 @@ void mount_record_tidy_called(struct state *state, const char *container_id);
 bool mount_record_is_of(const struct mount_record *record, const struct container *container, const char *boot_id);
 
 /*
+ * mount_record_process_runs() - whether the recorded process runs, in whatever mount namespace: where that of the record has
+ * nobody in it any more, the process may have a copy of the mount in the one that it has gone to.
+ */
+bool mount_record_process_runs(const struct mount_record *record, const char *boot_id);
+
+/*
  * mount_record_reach() - pin the container of a record: the recorded process, or another of the same mount namespace.
  * Errors: ESRCH the container is gone, and its mounts with it; EXDEV the record is of another pid namespace.
  */

@@ -190,6 +190,16 @@ bool mount_record_is_of(const struct mount_record *record, const struct containe
                (container_pin(&process, &recorded, &ignored) == 0 && recorded.mnt_ns.inode == container->mnt_ns.inode);
 }
 
+bool mount_record_process_runs(const struct mount_record *record, const char *boot_id)
+{
+        const struct container_reference process = { .pid = record->pid, .start_time = record->start_time };
+        cleanup_container struct container found = CONTAINER_NONE;
+        struct error ignored;
+
+        return strcmp(record->boot_id, boot_id) == 0 && mount_record_check_namespace(record, &ignored) == 0 &&
+               container_pin(&process, &found, &ignored) == 0;
+}
+
 int mount_record_reach(const struct mount_record *record, const char *boot_id, struct container *ret_container,
                        struct error *error)
 {

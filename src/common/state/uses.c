@@ -211,6 +211,8 @@ static bool is_held(struct list *list, const struct mount_record *record, struct
                 return true;
         if (r < 0 && r != -ESRCH)
                 return true; /* it cannot be asked */
+        if (r == -ESRCH && !record->removed && mount_record_process_runs(record, list->boot_id))
+                return true;
         /* what it wrote may not be on the device yet, and a process that left its mount namespace may still write */
         use->ended = use->kind == USE_RAW && r == -ESRCH && mount_guard_exists(record);
         if (use->ended)

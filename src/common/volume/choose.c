@@ -4,6 +4,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/text.h"
+#include "pool/record.h"
+#include "state/access.h"
 #include "volume/kinds.h"
 #include "volume/provisioned.h"
 #include "volume/same.h"
@@ -12,6 +15,21 @@
 static bool is_only_unfinished(const struct volume_call *call)
 {
         return call->record.device[0] == '\0' && call->record.staged.dir == NULL && call->record.published_count == 0;
+}
+
+/*
+ * Such a record outlives its volume. What was made under the name since is on another disk, or is for no filesystem: neither
+ * the record's disk nor what mkfs left there is meant.
+ */
+static bool is_of_former(const struct volume_call *call)
+{
+        cleanup_provision_record struct provision_record made = {};
+        struct error ignored; /* who needs the record meets it again */
+
+        return call->recorded && is_only_unfinished(call) && provisioned_is_by_name(call) &&
+               provision_record_find(call->config.state_dir, call->request->name, &made, &ignored) == 0 &&
+               text_among(made.pool_type, call->kind->pool_types) &&
+               (access_is_block(made.target_type) || !provisioned_is_own(call, &made));
 }
 
 int volume_choose_kind(struct volume_call *call, struct error *error)
@@ -31,14 +49,17 @@ int volume_choose_kind(struct volume_call *call, struct error *error)
                                     "the volume has no \"type\"; set one of " VOLUME_TYPE_LIST);
         if (of_record != NULL && of_record != kind && is_only_unfinished(call)) {
                 of_record = NULL;
+                volume_call_forget_source(call);
                 call->record.source[0] = '\0';
-                call->record.formatting[0] = '\0';
-                call->record.namespace[0] = '\0';
         }
         if (of_record != NULL && of_record != kind)
                 return fail_because(error, EBUSY, "find kind", call->request->name,
                                     "a volume of this name is already here, of type %s", call->record.kind);
         call->kind = kind;
+        if (is_of_former(call)) {
+                volume_call_forget_source(call);
+                call->record.source[0] = '\0';
+        }
         return volume_kind_check_options(call->request, kind, error);
 }
 

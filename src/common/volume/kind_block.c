@@ -77,7 +77,7 @@ static int attach(struct volume_call *call, struct error *error)
         if (call->recorded && call->record.device_number == device.number &&
             strcmp(call->record.device, device.path) == 0 && volume_device_was_checked(call))
                 return 0;
-        if (strcmp(source, call->record.source) != 0)
+        if (call->recorded && strcmp(source, call->record.source) != 0)
                 volume_call_forget_source(call);
         volume_call_init_record(call);
         if ((r = volume_device_check_alone(call, &device, error)) < 0)

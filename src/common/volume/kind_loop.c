@@ -194,9 +194,11 @@ static int attach_image(struct volume_call *call, struct loop_image *image, cons
                 volume_call_forget_source(call);
         }
         /* an attach of another image was killed, perhaps with a device that is in no record */
-        if (call->recorded && call->record.device[0] == '\0' && strcmp(call->record.source, image->path) != 0 &&
-            (r = detach_all(call, error)) < 0)
-                return r;
+        if (call->recorded && call->record.device[0] == '\0' && strcmp(call->record.source, image->path) != 0) {
+                if ((r = detach_all(call, error)) < 0)
+                        return r;
+                volume_call_forget_source(call);
+        }
         volume_call_init_record(call);
         (void)text_copy(call->record.source, sizeof call->record.source, image->path);
         /* always after the volume's own lock: another volume may name the same image */

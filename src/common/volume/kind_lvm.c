@@ -230,7 +230,7 @@ static int attach(struct volume_call *call, struct error *error)
         lvm_path(names.group, names.volume, path);
         if (look(call, &ignored) > 0 && strcmp(call->record.source, path) == 0 && volume_device_was_checked(call))
                 return 0;
-        if (strcmp(call->record.source, path) != 0)
+        if (call->recorded && strcmp(call->record.source, path) != 0) /* a new one has what this call has put there */
                 volume_call_forget_source(call);
         volume_call_init_record(call);
         call->record.device[0] = '\0';

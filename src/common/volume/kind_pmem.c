@@ -115,6 +115,7 @@ static int attach(struct volume_call *call, struct error *error)
         struct error ignored;
         struct pool pool;
         char id[PROVISION_ID_MAX];
+        char location[PATH_MAX];
         int r;
 
         if (look(call, &ignored) > 0 && mount_dir_is_staged(call))
@@ -132,11 +133,14 @@ static int attach(struct volume_call *call, struct error *error)
                 return r;
         if (look(call, &ignored) > 0 && call->record.device_number == device.number && volume_device_was_checked(call))
                 return 0;
+        put_location(&pool, id, location);
+        if (call->recorded && strcmp(call->record.location, location) != 0)
+                volume_call_forget_source(call);
         volume_call_init_record(call);
         if ((r = volume_device_check_alone(call, &device, error)) < 0)
                 return r;
         (void)text_copy(call->record.source, sizeof call->record.source, namespace.device);
-        put_location(&pool, id, call->record.location);
+        (void)text_copy(call->record.location, sizeof call->record.location, location);
         (void)text_copy(call->record.device, sizeof call->record.device, device.path);
         call->record.device_number = device.number;
         call->record.read_only = call->request->read_only;

@@ -51,6 +51,11 @@ static int create_mount(struct injection *injection, bool owned, bool read_only,
         if ((injection->request->fs_type != NULL || injection->part.size_bytes != 0) &&
             (r = check_type(injection->fs_type, error)) < 0)
                 return r;
+        /* the UUID in an image is its maker's choice: it keeps no filesystem that has it, too, from being mounted
+         * (docs/KERNEL.md#copies-of-filesystems) */
+        if (injection->part.size_bytes != 0 && strcmp(injection->fs_type, "xfs") == 0 &&
+            (r = superblock_set(context_fd, "nouuid", NULL, error)) < 0)
+                return r;
         if ((r = filesystem_check_alone(injection->fs_type, injection->device.path, error)) < 0 ||
             (r = superblock_create_on(context_fd, injection->fs_type, injection->device.path,
                                       &injection->request->options, read_only, error)) < 0)

@@ -2,10 +2,12 @@
 /* source_container.c - a file or directory of another container as the source of a mount, its owners mapped. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 #include "base/fd.h"
 #include "base/hash.h"
@@ -240,11 +242,22 @@ static int try_way(struct injection *injection,
         return r;
 }
 
+/*
+ * The ids on a disk are the node's. Those inside are only in a superblock that the container's user namespace owns: a tmpfs, of
+ * what can be id-mapped there. Owners that are changed while they are compared show no other.
+ */
+static bool may_have_ids_inside(const struct injection *injection)
+{
+        struct statfs fs;
+
+        return fstatfs(injection->source.fd, &fs) == 0 && fs.f_type == TMPFS_MAGIC;
+}
+
 static int clone_with_owners(struct injection *injection, struct error *error)
 {
         int r = try_way(injection, clone_and_map, FROM_NODE, error);
 
-        if (r == -EXDEV)
+        if (r == -EXDEV && may_have_ids_inside(injection))
                 r = try_way(injection, clone_and_map, FROM_INSIDE, error);
         if (r == -EPERM && strcmp(error->operation, OPERATION_MOUNT_SETATTR) == 0) /* the source is id-mapped already */
                 r = try_way(injection, clone_mapped, FROM_MOUNT, error);
