@@ -722,6 +722,39 @@ made_by_mode() {
         assert_success
 }
 
+# is_elsewhere PID NAMESPACE: it has left that mount namespace.
+is_elsewhere() {
+        [[ $(readlink "/proc/$1/ns/mnt") != "$2" ]]
+}
+
+@test "a container whose process has left its mount namespace, and may have the volume in another one, still has it" {
+        local leaver namespace
+        directory_pool
+        made_by_mode data SINGLE_NODE_SINGLE_WRITER
+        start_container plain
+        # in a namespace of its own first, where nobody else is
+        background nsenter --target "$CONTAINER_PID" --user --mount --pid -S 0 -G 0 -- /bin/busybox unshare -m \
+                /bin/busybox sh -c 'echo >/ready; while [ ! -e /go ]; do sleep 0.1; done; exec /bin/busybox unshare -m sleep 1000'
+        wait_until 10 test -e "$CONTAINER_ROOTFS/ready"
+        leaver=$(pgrep -P "$BACKGROUND_PID")
+        helper mount-volume "{\"container\": $leaver, \"volume\": \"data\", \"target\": \"/data\"}"
+        assert_success
+        namespace=$(readlink "/proc/$leaver/ns/mnt")
+        in_container touch /go
+        wait_until 10 is_elsewhere "$leaver" "$namespace"
+        start_container plain 300000
+        mount_volume data /data
+        assert_failure EBUSY
+        helper volume-reconcile '{}'
+        assert_success
+        mount_volume data /data
+        assert_failure EBUSY
+        kill -KILL "$leaver"
+        wait_until 10 process_is_gone "$leaver"
+        mount_volume data /data
+        assert_success
+}
+
 @test "a batch does not give a directory for a single writer to two containers" {
         local first entry='"type": "volume", "volume": "data", "target": "/data"'
         directory_pool

@@ -315,3 +315,11 @@ follow_all() {
         )
         check_hints with besides
 }
+
+@test "where the node's root can have no more namespaces, which one container may have taken, the hint says so" {
+        start_container plain
+        at_syscall --at unshare --fail ENOSPC "$FLEXGRAFT_BIN/mount-bind" "$(bind_request /data '"locked": true')"
+        is "$AT_REACHED" 1
+        assert_failure ENOSPC
+        [[ $(json_field .error.hint) == *max_mnt_namespaces*lsns* ]]
+}

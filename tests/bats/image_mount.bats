@@ -809,6 +809,27 @@ bed_command_of_last() {
         [[ $FLEXGRAFT_BIN == */sanitize ]] || grep -qE 'prlimit64\(0, RLIMIT_AS, \{rlim_cur=65536\*1024' "$reader"
 }
 
+@test "an image of xfs keeps no other filesystem of its UUID from being mounted, which its maker may have chosen" {
+        local first loop
+        make_image xfs
+        first=$IMAGE
+        IMAGE=$BATS_TEST_TMPDIR/twin.img
+        cp --sparse=always "$first" "$IMAGE"
+        start_container plain
+        mount_image
+        assert_success
+        loop=$(losetup --find --show "$first")
+        bed_loops+=("$loop")
+        mkdir "$BATS_TEST_TMPDIR/mnt"
+        mount "$loop" "$BATS_TEST_TMPDIR/mnt"
+        umount "$BATS_TEST_TMPDIR/mnt"
+        losetup --detach "$loop"
+        IMAGE=$first
+        start_container plain 300000
+        mount_image
+        assert_success
+}
+
 @test "the process that reads an image has that open and the sockets for its answer, and nothing else" {
         make_image ext4
         start_container plain
