@@ -380,6 +380,39 @@ ephemeral() {
         is "$(capacity available)" "$before"
 }
 
+@test "volume-reconcile ends the deletion of a large volume in a thin pool that zeroes its blocks: there is nothing to overwrite" {
+        local record=$STATE_DIR/provisioned/data.json
+        quietly lvcreate --type thin-pool --size 40M --name tp "$GROUP"
+        create data "$EXTENT" '"parameters": {"type": "thin", "thinpool": "tp"}'
+        assert_success
+        # a killed call leaves it so
+        jq -c '.stage = "deleting" | .size = 18253611008' "$record" >"$BATS_TEST_TMPDIR/record"
+        cp "$BATS_TEST_TMPDIR/record" "$record"
+        helper volume-reconcile '{}'
+        assert_success
+        assert_field '.problems | length' 0
+        is "$(volumes)" 'tp thin-pool'
+        [[ ! -e $record ]]
+}
+
+@test "a logical volume for a single writer is one container's" {
+        local first record=$STATE_DIR/provisioned/data.json
+        needs mount-volume mount-remove
+        create data $((4 * EXTENT))
+        assert_success
+        jq -c '.accessMode = "SINGLE_NODE_SINGLE_WRITER"' "$record" >"$BATS_TEST_TMPDIR/record"
+        cp "$BATS_TEST_TMPDIR/record" "$record"
+        start_container plain
+        first=$CONTAINER_PID
+        helper mount-volume "{\"container\": $first, \"volume\": \"data\", \"target\": \"/data\"}"
+        assert_success
+        start_container plain 300000
+        helper mount-volume "{\"container\": $CONTAINER_PID, \"volume\": \"data\", \"target\": \"/data\"}"
+        assert_failure EBUSY
+        helper mount-remove "{\"container\": $first, \"target\": \"/data\"}"
+        assert_success
+}
+
 @test "what others made in the group is never touched, and never a match" {
         quietly lvcreate --size 8M --name others "$GROUP"
         quietly lvchange --activate n "$GROUP/others"
