@@ -665,6 +665,7 @@ upgraded() {
                 ['the kernel has no ']='this one has the call'
                 ['run this program in the node'"'"'s user namespace']='the kernel lets no program into a container to which this applies: it has another hint (EACCES)'
                 ['the target is not in the container'"'"'s own mount namespace']='this kernel says ENOENT of a target whose mount was unmounted'
+                ['user.max_mnt_namespaces or user.max_user']='it is of the whole node (hints.bats has the hint)'
                 ['it needs kernel.yama.ptrace_scope below 3']='it is of the whole node, and cannot be lowered again'
                 ['names are resolved with the container'"'"'s']='what succeeds in the end needs a server of NFS (nfs.bats)'
                 ['check the name servers of the container'"'"'s']='likewise'

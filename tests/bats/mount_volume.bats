@@ -1151,7 +1151,7 @@ half_formatted() {
         in_container touch /other/file
         mount_volume data /data
         assert_success
-        [[ -z $(in_container ls /data | grep -v lost+found) ]]
+        is "$(in_container ls /data)" lost+found
         remove_mount /data
         assert_success
         remove_mount /other
