@@ -867,7 +867,7 @@ rounds() {
         in_container mkdir -p /tmp/fuse
         background_ready nsenter --target "$CONTAINER_PID" --mount --pid -- /bin/silent-fuse /tmp/fuse
         node_snapshot
-        not_hung batch "$(many 10), $(tmpfs /tmp/fuse/data), $(tmpfs /z)" '"timeoutSeconds": 2'
+        not_hung batch "$(many 10), $(tmpfs /tmp/fuse/data), $(tmpfs /z)" '"timeoutSeconds": 6'
         assert_failure ETIMEDOUT
         assert_index 10
         wait_until 5 assert_no_helper_processes
@@ -882,7 +882,7 @@ rounds() {
         background_ready "$FLEXGRAFT_TOOLS/silent-fuse" "$BATS_TEST_TMPDIR/fuse"
         local fuse=$BACKGROUND_PID
         start_container plain
-        fails_and_leaves_nothing ETIMEDOUT 5 "$(many 5), {\"type\": \"bind\", \"source\": \"$BATS_TEST_TMPDIR/fuse/x\", \"target\": \"/x\"}" '"timeoutSeconds": 2'
+        fails_and_leaves_nothing ETIMEDOUT 5 "$(many 5), {\"type\": \"bind\", \"source\": \"$BATS_TEST_TMPDIR/fuse/x\", \"target\": \"/x\"}" '"timeoutSeconds": 6'
         kill -KILL "$fuse"
         umount -l "$BATS_TEST_TMPDIR/fuse"
 }

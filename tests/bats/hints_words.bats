@@ -377,7 +377,7 @@ fails_meanwhile() {
         IMAGE=$device
         fails EINVAL "a block device is for mount-block; other files hold no filesystem" mount-image "$(image_request)"
         works mount-block "$(image_request)"
-        losetup --detach "$device"
+        release_device "$device"
         IMAGE=$image
         works mount-image "$(image_request)"
 }
@@ -406,7 +406,7 @@ fails_meanwhile() {
         fails ENODATA "create a filesystem first, if it is blank (mkfs); name a partition by its own device (lsblk)" mount-block "$(device_request)"
         mkfs.ext4 -q "$DEVICE"
         works mount-block "$(device_request)"
-        losetup --detach "$DEVICE"
+        release_device "$DEVICE"
         for size in 0 16M; do
                 IMAGE=$BATS_TEST_TMPDIR/$size
                 truncate -s "$size" "$IMAGE"
@@ -430,13 +430,13 @@ fails_meanwhile() {
         is "$(findmnt --noheadings --output TARGET "$DEVICE")" "$BATS_TEST_TMPDIR/node"
         works mount-block "$(device_request '"readOnly": true')"
         umount "$BATS_TEST_TMPDIR/node"
-        losetup --detach "$DEVICE"
+        release_device "$DEVICE"
         DEVICE=$(loop_over --read-only "$IMAGE")
         bed_loops+=("$DEVICE")
         fails EBUSY "losetup --list shows what has it; two mounts must have the same \"readOnly\"" mount-image "$(image_request)"
         is "$(losetup --list --noheadings --output NAME --associated "$IMAGE")" "$DEVICE" "what losetup shows"
         works mount-image "$(image_request '"readOnly": true')"
-        losetup --detach "$DEVICE"
+        release_device "$DEVICE"
         works mount-image "$(image_request)"
 }
 
@@ -508,7 +508,7 @@ table() {
 @test "where a filesystem in an image is always read-only, the hint leads to a mount" {
         start_container plain
         make_device squashfs
-        losetup --detach "$DEVICE"
+        release_device "$DEVICE"
         helper mount-image "$(image_request '"readOnly": false')"
         assert_failure EINVAL
         shows 'leave \"readOnly\" out, or say true'
@@ -560,7 +560,7 @@ volumes_setup() {
         volumes_setup
         made other
         make_device ext4
-        losetup --detach "$DEVICE"
+        release_device "$DEVICE"
         mv "$IMAGE" "$POOL/web.img"
         IMAGE=$POOL/web.img
         start_container plain

@@ -227,7 +227,7 @@ survives_kill() {
         fsfreeze --unfreeze "$below"
         wait_until 20 poststop_leaves_nothing
         assert_no_guards "$DEVICE"
-        losetup --detach "$DEVICE"
+        release_device "$DEVICE"
         umount "$below"
 }
 

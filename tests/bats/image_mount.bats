@@ -823,7 +823,7 @@ bed_command_of_last() {
         mkdir "$BATS_TEST_TMPDIR/mnt"
         mount "$loop" "$BATS_TEST_TMPDIR/mnt"
         umount "$BATS_TEST_TMPDIR/mnt"
-        losetup --detach "$loop"
+        release_device "$loop"
         IMAGE=$first
         start_container plain 300000
         mount_image

@@ -547,7 +547,7 @@ removed_when_gone() {
         make_device ext4
         # a number that nobody else gets
         number=$((2000 + BASHPID % 1000))
-        losetup --detach "$DEVICE"
+        release_device "$DEVICE"
         losetup "/dev/loop$number" "$IMAGE" 2>/dev/null || { mknod "/dev/loop$number" b 7 "$number" && losetup "/dev/loop$number" "$IMAGE"; }
         DEVICE=/dev/loop$number
         bed_loops+=("$DEVICE")
@@ -558,12 +558,12 @@ removed_when_gone() {
         assert_field '.mounts[0] | [.state, .device] | join(" ")' "present present"
         in_container umount /disk
         # tests beside this one look at all loop devices, and one that is open at that moment is detached later
-        losetup --detach "$DEVICE"
+        release_device "$DEVICE"
         wait_until 10 device_is_free "$DEVICE"
         wait_until 10 losetup "$DEVICE" "$IMAGE"
         helper mount-list '{}'
         assert_field '.mounts[0] | [.state, .device] | join(" ")' "gone replaced"
-        losetup --detach "$DEVICE"
+        release_device "$DEVICE"
         wait_until 10 device_is_free "$DEVICE"
         # LOOP_CTL_REMOVE
         wait_until 10 python3 -c 'import fcntl, os, sys; fcntl.ioctl(os.open("/dev/loop-control", os.O_RDWR), 0x4c81, int(sys.argv[1]))' "$number"
