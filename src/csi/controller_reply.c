@@ -195,7 +195,7 @@ Csi__V1__Snapshot *controller_snapshot(struct call *call, const json_t *reply)
         snapshot->snapshot_id = csi_text(call, json_member_text(reply, "name"));
         snapshot->source_volume_id = csi_text(call, json_member_text(reply, "snapshotOf"));
         /* the provisioner refuses claims of less, the size that the volume's own claim asked for among them */
-        snapshot->size_bytes = reply_bytes(reply, "askedSize");
+        snapshot->size_bytes = reply_bytes(reply, json_object_get(reply, "askedSize") != NULL ? "askedSize" : "size");
         snapshot->creation_time = taken;
         snapshot->ready_to_use = strcmp(json_member_text(reply, "state"), "created") == 0;
         return snapshot;

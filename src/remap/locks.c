@@ -192,22 +192,27 @@ static void release_unowned(void)
         }
 }
 
-/* A daemon that was killed between the two has one in the table, and not counted: it would never end. */
+/*
+ * A daemon that was killed between the two has one in the table, and not counted: it would never end. Or one of a node that is
+ * gone, whose number may be another's next.
+ */
 static void count_owners(void)
 {
         for (size_t i = 0; i < OWNERS_MAX; i++) {
-                struct node *node = nodes_get(shared->owners[i].node);
+                struct node *node = shared->owners[i].node != 0 ? nodes_get(shared->owners[i].node) : NULL;
 
-                if (shared->owners[i].node != 0 && node != NULL)
+                if (node != NULL)
                         node->owners++;
+                else
+                        shared->owners[i].node = 0;
         }
 }
 
 int locks_begin(void (*before)(void))
 {
         if (shared->begun) { /* else there is none, and looking would take memory */
-                release_unowned();
                 count_owners();
+                release_unowned();
         }
         owners_mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
         return waiters_begin(before);

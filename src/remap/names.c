@@ -54,6 +54,15 @@ void names_forget_multi(fuse_req_t request, size_t count, struct fuse_forget_dat
         fuse_reply_none(request);
 }
 
+/* Whether that name is of such a type, and its owner whom the caller's inodes have: an earlier daemon may have made it. */
+static bool is_callers(int directory_fd, const char *name, mode_t mode)
+{
+        struct stat st;
+
+        return fstatat(directory_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && (st.st_mode & S_IFMT) == (mode & S_IFMT) &&
+               (shared->network || st.st_uid == caller_uid());
+}
+
 /* device: 0:0 is no device, but an overlay's whiteout, which everybody may make. */
 static void make_name(fuse_req_t request, fuse_ino_t parent, const char *name, mode_t mode, dev_t device)
 {
@@ -70,9 +79,11 @@ static void make_name(fuse_req_t request, fuse_ino_t parent, const char *name, m
                 if ((mode & S_ISGID) != 0)
                         operation_keep_setgid(request, fd.fd);
                 if (ATTEMPT(request, S_ISDIR(mode) ? mkdirat(fd.fd, name, mode & ~(mode_t)S_IFMT)
-                                                   : mknodat(fd.fd, name, mode, 0)) < 0 &&
-                    !operation_done_before(errno, EEXIST))
+                                                   : mknodat(fd.fd, name, mode, 0)) < 0) {
                         r = -errno;
+                        if (operation_done_before(-r, EEXIST) && is_callers(fd.fd, name, mode))
+                                r = 0;
+                }
         }
         operation_reply_entry(request, r, parent, fd.fd, name);
 }
@@ -185,6 +196,24 @@ void names_rmdir(fuse_req_t request, fuse_ino_t parent, const char *name)
         remove_name(request, parent, name, AT_REMOVEDIR);
 }
 
+/*
+ * Likewise of a rename: then the file has the new name, and the former one is the other file's (RENAME_EXCHANGE), a whiteout,
+ * or what others have made. If it has not, others were first, and it is theirs that is renamed.
+ */
+static bool was_renamed(fuse_req_t request, int from_fd, const char *name, int to_fd, const char *new_name)
+{
+        struct stat from;
+        struct stat to;
+
+        if (ATTEMPT(request, fstatat(from_fd, name, &from, AT_SYMLINK_NOFOLLOW)) < 0)
+                return errno == ENOENT && request_noted(); /* else as the call will */
+        if (request_noted_another(&from) && ATTEMPT(request, fstatat(to_fd, new_name, &to, AT_SYMLINK_NOFOLLOW)) == 0 &&
+            !request_noted_another(&to))
+                return true;
+        request_note_file(&from);
+        return false;
+}
+
 void names_rename(fuse_req_t request, fuse_ino_t parent, const char *name, fuse_ino_t new_parent, const char *new_name,
                   unsigned flags)
 {
@@ -195,15 +224,16 @@ void names_rename(fuse_req_t request, fuse_ino_t parent, const char *name, fuse_
 
         if (r == 0)
                 r = operation_begin(request, new_parent, &node, &to);
-        if (r == 0 && has_gone(request, from.fd, name)) { /* also if the name is the other file's now, or a whiteout */
+        caches_name_goes();
+        if (r == 0 && was_renamed(request, from.fd, name, to.fd, new_name)) {
                 operation_reply_error(request, 0);
+                caches_name_goes();
                 return;
         }
         if (r == 0 && (flags & RENAME_WHITEOUT) != 0) /* which is an inode; the request has its owner */
                 r = operation_act_as_creator(request);
         if (r == 0 && (flags & (RENAME_EXCHANGE | RENAME_NOREPLACE)) == 0)
                 nodes_let_go(to.fd, new_name);
-        caches_name_goes();
         if (r == 0 && ATTEMPT(request, renameat2(from.fd, name, to.fd, new_name, flags)) < 0)
                 r = -errno;
         operation_reply_error(request, r);

@@ -133,7 +133,7 @@ void request_note_file(const struct stat *st)
         note = note_of(own_slot);
         note->device = st->st_dev;
         note->inode = st->st_ino;
-        note->unique = current->unique;
+        __atomic_store_n(&note->unique, current->unique, __ATOMIC_RELEASE);
 }
 
 bool request_noted(void)

@@ -647,8 +647,11 @@ is_missing() {
         [[ -e $(record_of data) ]]
         removed '{"name": "data"}'
         created '{"name": "data", "size": "8m", "pool": "two"}'
+        jq -c '.accessMode = "SINGLE_NODE_SINGLE_WRITER"' "$STATE_DIR/provisioned/data.json" >"$BATS_TEST_TMPDIR/record"
+        cp "$BATS_TEST_TMPDIR/record" "$STATE_DIR/provisioned/data.json"
         kubelet_attach data type=loop
         is "$(loop_of "$BATS_TEST_TMPDIR/srv/two/data.img")" "${DEVICES[data]}"
+        is "$(jq -r .accessMode "$(record_of data)")" SINGLE_NODE_SINGLE_WRITER # of this volume
         kubelet_detach data
         is "$(volume_records)" ''
 }

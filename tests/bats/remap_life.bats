@@ -500,7 +500,7 @@ is_in_call() {
 }
 
 # killed_before CALL NUMBER OTHER COMMAND...: user 1000 runs the command; when the daemon is about to make that system call for it, others make
-# the link OTHER to a file of theirs, and the daemon is killed. Whether the command succeeds: in SUCCEEDED.
+# OTHER by ${OTHERS[@]}, and the daemon is killed. Whether the command succeeds: in SUCCEEDED.
 killed_before() {
         trace_daemon -e "trace=$1" -e "inject=$1:delay_enter=60000000"
         background as_user 1000 "${@:4}"
@@ -512,7 +512,7 @@ killed_before() {
         wait "$BACKGROUND_PID" || SUCCEEDED=0
 }
 
-@test "a link that others made first is none that a killed daemon had made" {
+@test "a link or a directory that others made first is none that a killed daemon had made" {
         only_remap
         local dir=$BATS_TEST_TMPDIR/ext4
         remap_bed ext4
@@ -525,6 +525,22 @@ killed_before() {
         OTHERS=(ln -s others)
         killed_before symlinkat 266 "$dir/symlink" ln -s mine /ext4/symlink
         is "$SUCCEEDED" 0
+        OTHERS=(mkdir)
+        killed_before mkdirat 258 "$dir/directory" mkdir /ext4/directory
+        is "$SUCCEEDED" 0
+}
+
+@test "a file that others put in the place of one which a killed daemon was about to rename is renamed" {
+        only_remap
+        local dir=$BATS_TEST_TMPDIR/ext4
+        remap_bed ext4
+        chmod 0777 "$dir"
+        echo mine >"$dir/file"
+        echo others >"$dir/theirs"
+        OTHERS=(mv "$dir/theirs")
+        killed_before renameat 264 "$dir/file" /usr/bin/python3 -c 'import os; os.rename("/ext4/file", "/ext4/to")'
+        is "$SUCCEEDED" 1
+        is "$(<"$dir/to")" others
 }
 
 @test "a process that is interrupted while it waits for a lock hears so from the next daemon, when the one that was told is killed" {

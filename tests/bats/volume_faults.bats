@@ -617,11 +617,15 @@ given_up_at() { # CALL...
 }
 
 @test "lvm: an attach that was killed when the volume was active, and given up, leaves nothing active after a detach" {
+        local type
         store lvm
-        make_volume data $((16 << 20))
-        # the record is written before the activation, and again after it
-        given_up_at --own --at renameat:2
-        is "$AT_REACHED" 1
+        for type in mount block; do
+                make_volume data $((16 << 20)) "\"targetType\": \"$type\""
+                # the record is written before the activation, and again after it
+                given_up_at --own --at renameat:2
+                is "$AT_REACHED" 1
+                removed '{"name": "data"}'
+        done
 }
 
 # ---- the programs killed

@@ -16,7 +16,8 @@ static const uint8_t six[] = { 0x20, 1, 0xd, 0xb8, [15] = 9 };
 /* What the server does. */
 struct script {
         unsigned code;    /* of the answer */
-        size_t longest;   /* question with another answer; 0: none has */
+        size_t shortest;  /* question with another answer, */
+        size_t longest;   /* and the longest; 0: none has */
         unsigned records; /* how many of the type that is asked for */
         int after_ms;
         bool silent;
@@ -40,7 +41,8 @@ static size_t play(const uint8_t *query, size_t size, uint8_t *ret_answer, void 
 {
         struct script *script = argument;
         unsigned type = 0;
-        const bool other = name_server_question(query, size, &type) <= script->longest;
+        const size_t length = name_server_question(query, size, &type);
+        const bool other = length >= script->shortest && length <= script->longest;
         size_t at = name_server_head(query, size, other ? 0 : script->code, script->records, ret_answer);
 
         script->queries++;
@@ -148,6 +150,24 @@ static void a_domain_whose_server_fails_does_not_keep_the_name_itself_from_being
         assert_int_equal(list.count, 2);
 }
 
+static void a_domain_whose_server_fails_does_not_keep_the_next_one_from_being_asked(void **state)
+{
+        char text[] = "nameserver " NAME_SERVER_ADDRESS "\nsearch a.longer.failing.test next.test\noptions ndots:5";
+        struct script script = { .code = 2,
+                                 .records = 1,
+                                 .longest = NAME_SERVER_HEADER + sizeof "server.example.next.test" + 1 +
+                                            2 * sizeof(uint16_t) };
+        struct resolv_conf conf;
+        struct address_list list;
+        struct error error;
+
+        (void)state;
+        script.shortest = script.longest; /* the name as it is has no address */
+        resolv_conf_parse(text, &conf);
+        assert_int_equal(ask_with(&conf, &script, 60000, &list, &error), 0);
+        assert_int_equal(list.count, 2);
+}
+
 static void the_root_is_no_domain_and_Kubernetes_32_are_taken(void **state)
 {
         char text[1024] = "search . a.test .. .b.test c..test\n";
@@ -211,6 +231,7 @@ int main(void)
                 cmocka_unit_test(a_name_without_an_address_is_ENOENT),
                 cmocka_unit_test(a_server_that_fails_is_ECONNREFUSED),
                 cmocka_unit_test(a_domain_whose_server_fails_does_not_keep_the_name_itself_from_being_found),
+                cmocka_unit_test(a_domain_whose_server_fails_does_not_keep_the_next_one_from_being_asked),
                 cmocka_unit_test(the_root_is_no_domain_and_Kubernetes_32_are_taken),
                 cmocka_unit_test(options_that_are_no_numbers_leave_what_is_usual),
                 cmocka_unit_test(a_server_that_says_nothing_is_ETIMEDOUT),

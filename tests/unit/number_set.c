@@ -48,7 +48,7 @@ static void as_many_numbers_as_a_node_has_mount_namespaces_are_all_kept(void **u
         (void)unused;
         set.count = 0;
         for (int round = 0; round < 2; round++)
-                for (uint64_t i = 0; i < 100000; i++) /* of fs.mount-max, of which each has one at least */
+                for (uint64_t i = 0; i < 100000; i++)
                         number_set_add(&set, i);
         assert_true(number_set_is_whole(&set));
 }

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define NUMBER_SET_MAX 131072 /* more than a node has mount namespaces; what is not used takes no memory */
+#define NUMBER_SET_MAX 131072 /* what is not used takes no memory */
 
 /* Empty: count is 0; the numbers need not be zeroed. */
 struct number_set {

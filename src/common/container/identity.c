@@ -11,7 +11,7 @@
 
 #define OF_BUNDLE '@' /* no container's id has one before its bundle's: the last one counts */
 
-bool container_id_is_full(const char *id)
+static bool is_full_id(const char *id)
 {
         return strlen(id) == CONTAINER_ID_FULL && strspn(id, "0123456789abcdef") == CONTAINER_ID_FULL;
 }
@@ -22,7 +22,7 @@ int container_identity_oci(const char *id, const char *bundle, char *ret_identit
         int n;
 
         ret_identity[0] = '\0';
-        if (container_id_is_full(id)) {
+        if (is_full_id(id)) {
                 (void)text_copy(ret_identity, CONTAINER_IDENTITY_MAX, id);
                 return 0;
         }
@@ -53,8 +53,7 @@ void container_identity_make(const struct container_reference *reference, const 
         else if (reference->user == 0)
                 (void)container_identity_oci(found->id[0] != '\0' ? found->id : reference->id, found->bundle,
                                              ret_identity);
-        else if (container_id_is_full(found->id[0] != '\0' ? found->id
-                                                           : reference->id)) /* no path of a user's is opened */
+        else if (is_full_id(found->id[0] != '\0' ? found->id : reference->id)) /* no path of a user's is opened */
                 (void)snprintf(ret_identity, CONTAINER_IDENTITY_MAX, "user/%u/%s", reference->user,
                                found->id[0] != '\0' ? found->id : reference->id);
 }
@@ -81,7 +80,7 @@ bool container_identity_called(const char *identity, const char *name)
 
         if (strlen(name) == length && memcmp(identity, name, length) == 0)
                 return true;
-        return container_id_is_full(identity + prefix) && strlen(name) >= prefix + CONTAINER_ID_SHORT_LENGTH &&
+        return is_full_id(identity + prefix) && strlen(name) >= prefix + CONTAINER_ID_SHORT_LENGTH &&
                text_starts(identity, name);
 }
 
@@ -93,7 +92,7 @@ void container_identity_stem_called(const char *name, char *ret_stem)
 
 void container_identity_stem(const char *identity, char *ret_stem)
 {
-        if (container_id_is_full(identity + length_of_prefix(identity)))
+        if (is_full_id(identity + length_of_prefix(identity)))
                 container_identity_stem_called(identity, ret_stem);
         else
                 (void)snprintf(ret_stem, CONTAINER_IDENTITY_MAX, "%.*s", (int)length_of_name(identity), identity);

@@ -17,9 +17,6 @@
 
 #define CONTAINER_IDENTITY_MAX (CONTAINER_NAME_MAX + 64) /* terminated */
 
-/* container_id_is_full() - whether it is an id that an engine gives once, and not a name. */
-bool container_id_is_full(const char *id);
-
 /*
  * container_identity_oci() - of a container of an OCI runtime: its full id, or "ID@INODE.BIRTH". bundle: "" unknown.
  * ret_identity: CONTAINER_IDENTITY_MAX bytes; "" where nothing tells it from a later container of this name. Returns 0,

@@ -128,13 +128,19 @@ static bool named_alike(const struct removal *removal, const struct mount_record
         return is_of_named_pid(removal, record);
 }
 
-/* A container of another runtime than the request names, which has the same name; the same full id is the same container. */
+/* What may be a full id, or the beginning of one, is the same container at each runtime. */
+static bool may_be_full(const char *id)
+{
+        return strlen(id) >= CONTAINER_ID_SHORT_LENGTH && strspn(id, "0123456789abcdef") == strlen(id);
+}
+
+/* A container of another runtime than the request names, which has the same name. */
 static bool is_of_another(const struct removal *removal, const struct mount_record *record)
 {
         const struct container_reference *named = &removal->named;
 
         return named->runtime != NULL && record->runtime[0] != '\0' && strcmp(named->runtime, record->runtime) != 0 &&
-               !container_id_is_full(named->id);
+               !may_be_full(named->id);
 }
 
 /*

@@ -118,8 +118,8 @@ static int fail_resolve(const char *host, int status, struct error *error)
         }
 }
 
-/* By the first so many domains, too. Returns a status of c-ares, success only where the list has addresses. */
-static int ask(const struct resolv_conf *conf, int domains, const char *host, int64_t deadline_ms,
+/* Without the first so many domains. Returns a status of c-ares, success only where the list has addresses. */
+static int ask(const struct resolv_conf *conf, int without, const char *host, int64_t deadline_ms,
                struct address_list *list)
 {
         static char lookups[] = "b"; /* DNS alone: the caller reads the hosts file */
@@ -130,8 +130,8 @@ static int ask(const struct resolv_conf *conf, int domains, const char *host, in
         struct ares_options options = { .lookups = lookups,
                                         .servers = &none,
                                         .nservers = 1,
-                                        .domains = (char **)conf->domains,
-                                        .ndomains = domains,
+                                        .domains = (char **)conf->domains + without,
+                                        .ndomains = conf->domain_count - without,
                                         .ndots = conf->ndots,
                                         .timeout = conf->timeout_ms,
                                         .tries = conf->tries };
@@ -157,19 +157,22 @@ static int ask(const struct resolv_conf *conf, int domains, const char *host, in
         return status == ARES_SUCCESS && list->count == 0 ? ARES_ENODATA : status;
 }
 
-/* c-ares gives up at the first domain whose servers fail; the C library goes on, and asks for the name as it is last. */
-static bool ended_at_domain(const struct resolv_conf *conf, int status)
+/* Or refused: c-ares gives up at such a domain. The C library goes on with the next, and asks for the name as it is last. */
+static bool servers_failed(int status)
 {
-        return conf->domain_count > 0 && (status == ARES_ECONNREFUSED || status == ARES_ESERVFAIL);
+        return status == ARES_ECONNREFUSED || status == ARES_ESERVFAIL || status == ARES_EREFUSED ||
+               status == ARES_ENOTIMP;
 }
 
 int dns_ask(const struct resolv_conf *conf, const char *host, int64_t deadline_ms, struct address_list *list,
             struct error *error)
 {
-        int status = ask(conf, conf->domain_count, host, deadline_ms, list);
+        int status = ask(conf, 0, host, deadline_ms, list);
 
-        if (list->count == 0 && ended_at_domain(conf, status) && clock_now_ms() < deadline_ms)
-                status = ask(conf, 0, host, deadline_ms, list);
+        for (int without = 1; list->count == 0 && servers_failed(status) && without <= conf->domain_count &&
+                              clock_now_ms() < deadline_ms;
+             without++)
+                status = ask(conf, without, host, deadline_ms, list);
         return list->count > 0 ? 0 : fail_resolve(host, status, error);
 }
 

@@ -251,9 +251,11 @@ int copy_volume(struct provision_call *call, struct provision_record *ret_record
                 return r;
         elsewhere = request->pool != NULL && strcmp(request->pool, source.pool) != 0;
         if (size_bytes != 0 && size_bytes < least_bytes(&source))
-                return fail_because(error, ERANGE, "copy volume", request->from,
-                                    "it has %llu bytes, and the request is for %llu",
-                                    (unsigned long long)source.size_bytes, (unsigned long long)size_bytes);
+                return fail_because(
+                        error, ERANGE, "copy volume", request->from,
+                        "it has %llu bytes, at least %llu of which a copy needs, and the request is for %llu",
+                        (unsigned long long)source.size_bytes, (unsigned long long)least_bytes(&source),
+                        (unsigned long long)size_bytes);
         r = owners_check_unused(call, &call->pool, source.id, error);
         if (r < 0)
                 return r != -EBUSY ? r

@@ -143,6 +143,10 @@ static int match_live(const struct mount_record *record, const char *id, void *a
         if (mount_record_same_id(id, rivals->except->id) || !rivals->matches(record, rivals->argument))
                 return 0;
         r = mount_record_reach(record, rivals->except->boot_id, &holder, error);
+        if (r == -ESRCH && mount_record_process_runs(record, rivals->except->boot_id)) {
+                (void)snprintf(rivals->ret_name, CONTAINER_NAME_MAX, "pid %d", (int)record->pid);
+                return 1;
+        }
         if (r < 0)
                 return r == -ESRCH ? 0 : r;
         (void)text_copy(rivals->ret_name, CONTAINER_NAME_MAX, holder.name);
@@ -195,9 +199,13 @@ bool mount_record_process_runs(const struct mount_record *record, const char *bo
         const struct container_reference process = { .pid = record->pid, .start_time = record->start_time };
         cleanup_container struct container found = CONTAINER_NONE;
         struct error ignored;
+        int r;
 
-        return strcmp(record->boot_id, boot_id) == 0 && mount_record_check_namespace(record, &ignored) == 0 &&
-               container_pin(&process, &found, &ignored) == 0;
+        if (strcmp(record->boot_id, boot_id) != 0 || mount_record_check_namespace(record, &ignored) < 0)
+                return false;
+        r = container_pin(&process, &found, &ignored);
+        return r != -ESRCH &&
+               r != -EINVAL; /* EINVAL: it is in the node's mount namespace by now; what cannot be asked counts */
 }
 
 int mount_record_reach(const struct mount_record *record, const char *boot_id, struct container *ret_container,

@@ -29,6 +29,7 @@ int volume_access_apply(struct volume_call *call, struct error *error)
                 (void)text_copy(mode, sizeof call->record.access_mode, made.access_mode);
         if (request->access_mode != NULL && (r < 0 || (!access_reads_only(mode) && !access_is_single(mode))))
                 (void)text_copy(mode, sizeof call->record.access_mode, request->access_mode);
+        call->mode_is_new = r == 0 || request->access_mode != NULL;
         request->read_only = request->read_only || access_reads_only(mode) ||
                              (request->access_mode != NULL && access_reads_only(request->access_mode));
         return 0;

@@ -200,6 +200,7 @@ static int read_record(struct volume_call *call, const char *name, struct error 
         if (r < 0 && r != -ENOENT)
                 return r;
         call->recorded = r == 0;
+        call->mode_is_new = false;
         renew_record(call);
         return 0;
 }
@@ -296,13 +297,19 @@ int volume_call_open_dir(struct volume_call *call, struct error *error)
         return 0;
 }
 
-void volume_call_forget_source(struct volume_call *call)
+void volume_call_forget_owner(struct volume_call *call)
 {
-        call->record.formatting[0] = '\0';
         if (strcmp(call->record.namespace, PROVISION_OF_CSI) == 0)
                 return;
         call->record.namespace[0] = '\0';
-        call->record.access_mode[0] = '\0';
+        if (!call->mode_is_new)
+                call->record.access_mode[0] = '\0';
+}
+
+void volume_call_forget_source(struct volume_call *call)
+{
+        call->record.formatting[0] = '\0';
+        volume_call_forget_owner(call);
 }
 
 void volume_call_init_record(struct volume_call *call)

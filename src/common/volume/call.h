@@ -38,8 +38,9 @@ struct volume_call {
         const struct volume_kind *kind;    /* NULL until it is known */
         const struct volume_kind *wrapper; /* the kind that wraps it; NULL: none, or not known yet */
         struct volume_record record;
-        bool recorded;       /* the record is on disk */
-        bool waits;          /* for another call on the same volume */
+        bool recorded;    /* the record is on disk */
+        bool mode_is_new; /* its access mode is what this call has found (volume_access_apply()), not the former disk's */
+        bool waits;       /* for another call on the same volume */
         const char *leaving; /* the id of the record of a mount in a container that ends: it is no use; or NULL */
         bool was_unmounted;  /* unmount found no mount: what is still active stays so for longer than a moment */
         bool soon;           /* volume-reconcile: what takes long to overwrite is left to others */
@@ -105,6 +106,9 @@ int volume_call_remove_record(struct volume_call *call, struct error *error);
  * it is formatted, is not said of that. Nor is it of CSI's, whose namespace is none.
  */
 void volume_call_forget_source(struct volume_call *call);
+
+/* volume_call_forget_owner() - likewise, but whether it is formatted: an image has that by its inode. */
+void volume_call_forget_owner(struct volume_call *call);
 
 /* volume_call_is_here() - whether the request's node is this one; "" is. */
 bool volume_call_is_here(const struct volume_call *call);

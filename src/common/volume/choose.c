@@ -18,18 +18,24 @@ static bool is_only_unfinished(const struct volume_call *call)
 }
 
 /*
- * Such a record outlives its volume. What was made under the name since is on another disk, or is for no filesystem: neither
- * the record's disk nor what mkfs left there is meant.
+ * Such a record outlives its volume. What was made under the name since is on another disk, or is for no filesystem: what mkfs
+ * left is not meant. A killed attach of a volume that is there leaves such a record, too, by whose source it is ended.
  */
-static bool is_of_former(const struct volume_call *call)
+static void forget_former(struct volume_call *call)
 {
         cleanup_provision_record struct provision_record made = {};
         struct error ignored; /* who needs the record meets it again */
+        bool elsewhere;
 
-        return call->recorded && is_only_unfinished(call) && provisioned_is_by_name(call) &&
-               provision_record_find(call->config.state_dir, call->request->name, &made, &ignored) == 0 &&
-               text_among(made.pool_type, call->kind->pool_types) &&
-               (access_is_block(made.target_type) || !provisioned_is_own(call, &made));
+        if (!call->recorded || !is_only_unfinished(call) || !provisioned_is_by_name(call) ||
+            provision_record_find(call->config.state_dir, call->request->name, &made, &ignored) < 0 ||
+            !text_among(made.pool_type, call->kind->pool_types))
+                return;
+        elsewhere = !provisioned_is_own(call, &made);
+        if (elsewhere || (access_is_block(made.target_type) && call->record.formatting[0] != '\0'))
+                volume_call_forget_source(call);
+        if (elsewhere)
+                call->record.source[0] = '\0';
 }
 
 int volume_choose_kind(struct volume_call *call, struct error *error)
@@ -56,10 +62,7 @@ int volume_choose_kind(struct volume_call *call, struct error *error)
                 return fail_because(error, EBUSY, "find kind", call->request->name,
                                     "a volume of this name is already here, of type %s", call->record.kind);
         call->kind = kind;
-        if (is_of_former(call)) {
-                volume_call_forget_source(call);
-                call->record.source[0] = '\0';
-        }
+        forget_former(call);
         return volume_kind_check_options(call->request, kind, error);
 }
 

@@ -197,7 +197,7 @@ static int attach_image(struct volume_call *call, struct loop_image *image, cons
         if (call->recorded && call->record.device[0] == '\0' && strcmp(call->record.source, image->path) != 0) {
                 if ((r = detach_all(call, error)) < 0)
                         return r;
-                volume_call_forget_source(call);
+                volume_call_forget_owner(call); /* which filesystem is unfinished the record says by its inode */
         }
         volume_call_init_record(call);
         (void)text_copy(call->record.source, sizeof call->record.source, image->path);

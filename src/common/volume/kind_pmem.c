@@ -134,7 +134,7 @@ static int attach(struct volume_call *call, struct error *error)
         if (look(call, &ignored) > 0 && call->record.device_number == device.number && volume_device_was_checked(call))
                 return 0;
         put_location(&pool, id, location);
-        if (call->recorded && strcmp(call->record.location, location) != 0)
+        if (call->record.location[0] != '\0' && strcmp(call->record.location, location) != 0)
                 volume_call_forget_source(call);
         volume_call_init_record(call);
         if ((r = volume_device_check_alone(call, &device, error)) < 0)

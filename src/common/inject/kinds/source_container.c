@@ -244,7 +244,7 @@ static int try_way(struct injection *injection,
 
 /*
  * The ids on a disk are the node's. Those inside are only in a superblock that the container's user namespace owns: a tmpfs, of
- * what can be id-mapped there. Owners that are changed while they are compared show no other.
+ * what can be id-mapped there (one of the node's is one, too). Owners that are changed while they are compared show no disk's.
  */
 static bool may_have_ids_inside(const struct injection *injection)
 {
@@ -263,7 +263,7 @@ static int clone_with_owners(struct injection *injection, struct error *error)
                 r = try_way(injection, clone_mapped, FROM_MOUNT, error);
         if (r == -ENOSYS && injection->request->recursive) { /* a mount below it is id-mapped */
                 r = try_way(injection, clone_mapped, FROM_NODE, error);
-                if (r == -EXDEV)
+                if (r == -EXDEV && may_have_ids_inside(injection))
                         r = try_way(injection, clone_mapped, FROM_INSIDE, error);
         }
         if (r == -ENOSYS)
