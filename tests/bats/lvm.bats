@@ -177,7 +177,7 @@ end_dmeventd() {
 @test "parameters that lvm would not take are refused by name" {
         local parameters
         for parameters in '{"type": "cache"}' '{"stripes": "2"}' '{"type": "striped", "stripes": "0"}' '{"type": "raid1", "mirrors": "-1"}' \
-                '{"type": "thin"}' '{"type": "thin", "thinpool": "../x"}' '{"type": "linear", "thinpool": "x"}' '{"wipe": "no"}'; do
+                '{"type": "raid5", "stripes": "1"}' '{"type": "raid6", "stripes": "2"}' '{"type": "thin"}' '{"type": "thin", "thinpool": "../x"}' '{"type": "linear", "thinpool": "x"}' '{"wipe": "no"}'; do
                 create data "$EXTENT" "\"parameters\": $parameters"
                 assert_failure EINVAL
         done
@@ -411,6 +411,41 @@ ephemeral() {
         assert_failure EBUSY
         helper mount-remove "{\"container\": $first, \"target\": \"/data\"}"
         assert_success
+}
+
+@test "room on disks that lvm allocates nothing on is none, and a group with a missing disk makes no volume" {
+        local largest
+        quietly pvchange -xn "${disks[0]}" "${disks[1]}"
+        largest=$(capacity largest)
+        create data "$largest"
+        assert_success
+        delete data
+        assert_success
+        quietly pvchange -xy "${disks[0]}" "${disks[1]}"
+        losetup --detach "${disks[2]}"
+        helper volume-capacity '{"pool": "big"}'
+        assert_success
+        [[ $(json_field .pools[0].problem) == *missing* ]]
+        create data "$EXTENT"
+        assert_failure ENODEV
+        losetup "${disks[2]}" "$BATS_TEST_TMPDIR/disk.2"
+        create data "$EXTENT"
+        assert_success
+        delete data
+        assert_success
+}
+
+@test "a disk that is named by its UUID is the one that stands on others which show the same, as on the paths of a multipath disk" {
+        needs mount-block mount-remove
+        make_device ext4
+        dmsetup create "fg$RUN_ID" --table "0 $(blockdev --getsz "$DEVICE") linear $DEVICE 0" 3>&-
+        start_container plain
+        helper mount-block "{\"container\": $CONTAINER_PID, \"source\": \"UUID=$(blkid -p -s UUID -o value "$DEVICE")\", \"target\": \"/data\"}"
+        assert_success
+        [[ $(json_field .mount.origin) == @(/dev/dm-*|/dev/mapper/fg*) ]]
+        helper mount-remove "{\"container\": $CONTAINER_PID, \"target\": \"/data\"}"
+        assert_success
+        dmsetup remove --retry "fg$RUN_ID" 3>&-
 }
 
 @test "what others made in the group is never touched, and never a match" {
@@ -830,8 +865,22 @@ is_inactive() {
         assert_success
 }
 
+# name_as_udev: loop devices have the further names that udev gives to all devices.
+name_as_udev() {
+        local device
+        mkdir -p /dev/block
+        for device in /sys/block/loop* /sys/block/dm-*; do
+                ln -sfn "/dev/${device##*/}" "/dev/block/$(<"$device/dev")"
+        done
+}
+
+# works_beside_twin: lvm takes the group of the pool's name for the pool's.
+works_beside_twin() {
+        create other $EXTENT && assert_success && kubelet_attach other && kubelet_detach other && delete other && assert_success
+}
+
 @test "a volume group of the pool's name that a container writes to its raw device keeps no volume from others" {
-        local twin
+        local twin holder
         # made while there is no other of its name
         quietly vgremove --force "$GROUP"
         truncate -s $((4 * EXTENT)) "$BATS_TEST_TMPDIR/twin"
@@ -845,12 +894,20 @@ is_inactive() {
         helper mount-volume "{\"container\": $CONTAINER_PID, \"volume\": \"disk\", \"raw\": true, \"target\": \"/disk\"}"
         assert_success
         in_container sh -c 'dd of=/disk bs=1M conv=fsync 2>/dev/null' <"$BATS_TEST_TMPDIR/twin"
-        create other $EXTENT
-        assert_success
-        kubelet_attach other
-        kubelet_detach other
-        delete other
-        assert_success
+        works_beside_twin
+        name_as_udev
+        works_beside_twin
+        printf 'devices {\n\tglobal_filter = [ "a|.*|" ]\n}\n' >"$BATS_TEST_TMPDIR/lvmlocal.conf"
+        [[ -e /etc/lvm/lvmlocal.conf ]] || touch /etc/lvm/lvmlocal.conf
+        mount --bind "$BATS_TEST_TMPDIR/lvmlocal.conf" /etc/lvm/lvmlocal.conf
+        works_beside_twin || { umount /etc/lvm/lvmlocal.conf; return 1; }
+        umount /etc/lvm/lvmlocal.conf
+        # as kubelet does, to hold what a pod has
+        holder=$(losetup --find --show "/dev/loop$((16#$(in_container stat -c %T /disk)))")
+        bed_loops+=("$holder")
+        works_beside_twin
+        losetup --detach "$holder"
+        rm -r /dev/block
         helper mount-remove "{\"container\": $CONTAINER_PID, \"target\": \"/disk\"}"
         assert_success
         delete disk

@@ -294,6 +294,29 @@ check_window() {
         assert_field .mount.origin "$other"
 }
 
+@test "nor by a loop device that kubelet makes over it, also where the other device is not there" {
+        local other uuid holder request
+        make_device ext4
+        other=$DEVICE
+        uuid=$(blkid -p -s UUID -o value "$other")
+        make_device ext4
+        start_container plain
+        helper mount-block "$(raw_request)"
+        assert_success
+        in_container sh -c 'dd bs=64k count=4 of=/disk status=none && sync /disk' <"$other"
+        holder=$(losetup --find --show "$(guards_of "$DEVICE")")
+        request="{\"container\": $CONTAINER_PID, \"source\": \"UUID=$uuid\", \"target\": \"/data\"}"
+        helper mount-block "$request"
+        assert_success
+        assert_field .mount.origin "$other"
+        helper mount-remove "$(remove_request /data)"
+        assert_success
+        release_device "$other"
+        helper mount-block "$request"
+        assert_failure
+        losetup --detach "$holder"
+}
+
 # ---- removed
 
 # bats test_tags=kernel

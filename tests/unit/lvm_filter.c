@@ -75,6 +75,13 @@ static void every_number_of_a_guard_is_rejected_and_no_other(void **state)
         }
 }
 
+/* Of a device with several names lvm takes one that is accepted by any of them. */
+static void nothing_is_accepted(void **state)
+{
+        (void)state;
+        assert_null(strstr(lvm_filter_begin("7,12,"), "\"a|"));
+}
+
 static void the_volumes_of_a_list_are_rejected(void **state)
 {
         const char *filter = lvm_filter_begin("7,12,");
@@ -94,6 +101,7 @@ int main(void)
                 cmocka_unit_test(the_filter_of_a_configuration_is_found),
                 cmocka_unit_test(a_comment_or_another_key_is_no_filter),
                 cmocka_unit_test(every_number_of_a_guard_is_rejected_and_no_other),
+                cmocka_unit_test(nothing_is_accepted),
                 cmocka_unit_test(the_volumes_of_a_list_are_rejected),
         };
 

@@ -15,6 +15,7 @@
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "block/loop.h"
 #include "block/loop_guard.h"
 #include "process/log.h"
 #include "process/worker.h"
@@ -50,8 +51,9 @@ struct look {
         const char *path;
         const char *name; /* of the tag, as libblkid's probes call it */
         const char *value;
-        bool has;  /* it has the tag */
-        bool part; /* of a btrfs, which may have other devices */
+        bool has;        /* it has the tag */
+        bool part;       /* of a btrfs, which may have other devices */
+        bool over_guard; /* it shows what a pod has, as the device behind that does */
 };
 
 static bool has_value(blkid_probe probe, const char *name, const char *wanted)
@@ -67,11 +69,13 @@ static int look(void *argument, struct error *error)
 {
         struct look *look = argument;
         cleanup_close int fd = open(look->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+        struct loop_device loop;
         blkid_probe probe;
 
-        (void)error;
         if (fd < 0 || (probe = blkid_new_probe()) == NULL)
                 return 0; /* for example without a medium */
+        look->over_guard = text_starts(look->path, "/dev/loop") &&
+                           loop_device_look_at(fd, look->path, &loop, error) == 0 && loop_device_shows_guard(&loop);
         if (blkid_probe_set_device(probe, fd, 0, 0) == 0 && blkid_probe_enable_superblocks(probe, 1) == 0 &&
             blkid_probe_set_superblocks_flags(probe, BLKID_SUBLKS_LABEL | BLKID_SUBLKS_UUID | BLKID_SUBLKS_TYPE) == 0 &&
             blkid_probe_enable_partitions(probe, 1) == 0 &&
@@ -105,6 +109,23 @@ static void take(struct found *found, const char *path, bool part)
                 (void)text_copy(found->path, sizeof found->path, path);
 }
 
+/* Another device stands on it and keeps it, which has the tag, too: it is a path of a multipath disk, or one of a mirror. */
+static bool is_held(const char *name)
+{
+        char path[NAME_MAX + 64];
+        const struct dirent *entry;
+        bool held = false;
+        DIR *list;
+
+        (void)snprintf(path, sizeof path, "/sys/class/block/%s/holders", name);
+        list = opendir(path);
+        while (list != NULL && !held && (entry = readdir(list)) != NULL)
+                held = entry->d_name[0] != '.';
+        if (list != NULL)
+                (void)closedir(list); /* only read from */
+        return held;
+}
+
 static int ask(const char *name, const char *path, void *argument, struct error *error)
 {
         struct search *search = argument;
@@ -118,7 +139,7 @@ static int ask(const char *name, const char *path, void *argument, struct error 
                 search->silent++;
                 return 0;
         }
-        if (r < 0 || !one->has || device_each_is_divided(name))
+        if (r < 0 || !one->has || one->over_guard || device_each_is_divided(name) || is_held(name))
                 return r;
         if ((r = loop_guard_writes_to(path, error)) < 0)
                 return r;

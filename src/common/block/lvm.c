@@ -231,7 +231,8 @@ int lvm_device_uuid(const struct block_device *device, char *ret_uuid)
 }
 
 #define REPORT "--reportformat", "json", "--units", "b", "--nosuffix"
-static const char group_fields[] = "vg_name,vg_size,vg_free,vg_extent_size,vg_tags";
+static const char group_fields[] = "vg_name,vg_size,vg_free,vg_extent_size,vg_tags,vg_missing_pv_count";
+static const char disk_fields[] = "pv_free,pv_allocatable,pv_missing";
 static const char volume_fields[] =
         "lv_name,lv_size,lv_tags,lv_active,lv_device_open,lv_role,segtype,pool_lv,data_copies,stripes,"
         "data_stripes,zero,lv_uuid,lv_modules,origin,origin_size,lv_snapshot_invalid";
@@ -240,9 +241,9 @@ static const char volume_fields[] =
 static int ask(const char *group, const char *const *words, json_t **ret_report, struct error *error)
 {
         static const char *const all_words[] = {
-                "fullreport", REPORT,    "--configreport", "vg",    "-o",      group_fields,     "--configreport",
-                "pv",         "-O",      "-pv_free",       "-o",    "pv_free", "--configreport", "lv",
-                "-o",         "lv_name", "--configreport", "pvseg", "-o",      "pvseg_start",    "--configreport",
+                "fullreport", REPORT,    "--configreport", "vg",    "-o",        group_fields,     "--configreport",
+                "pv",         "-O",      "-pv_free",       "-o",    disk_fields, "--configreport", "lv",
+                "-o",         "lv_name", "--configreport", "pvseg", "-o",        "pvseg_start",    "--configreport",
                 "seg",        "-o",      volume_fields,    NULL
         };
         cleanup_json json_t *all = NULL;
@@ -310,7 +311,7 @@ int lvm_add_disk(const char *group, bool exists, const char *device, struct erro
 int lvm_free_bytes(const char *group, uint64_t *ret_bytes, int count, struct error *error)
 {
         char selected[LVM_NAME_MAX + 16];
-        const char *const words[] = { "pvs", REPORT, "-O", "-pv_free", "-o", "pv_free", "-S", selected, NULL };
+        const char *const words[] = { "pvs", REPORT, "-O", "-pv_free", "-o", disk_fields, "-S", selected, NULL };
         cleanup_json json_t *report = NULL;
         int r;
 

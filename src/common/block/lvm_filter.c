@@ -14,6 +14,7 @@
 #include "block/loop_guard.h"
 
 #define KEY "global_filter"
+#define OTHER_KEY "filter"
 #define FILTER_SIZE 65536
 #define CONFIGURATION_SIZE (512 * 1024) /* the one that is installed has 120 KB, of comments */
 
@@ -31,7 +32,7 @@ static int add_volume(const struct loop_device *device, void *argument, struct e
         int n;
 
         (void)error;
-        if (!loop_device_is_volume(device->tag))
+        if (!loop_device_is_volume(device->tag) && !loop_device_shows_guard(device))
                 return 0;
         n = snprintf(volumes->text + volumes->length, LVM_FILTER_VOLUMES_SIZE - volumes->length, "%s,",
                      device->path + strlen("/dev/loop"));
@@ -128,8 +129,8 @@ static void reject_volumes(struct filter *filter, const char *volumes)
                 add(filter, "\"r|/loop[0-9]+$|\",");
 }
 
-/* Where the value of the key begins; NULL: it is not set. */
-static char *find_value(char *text)
+/* Where the value of a key begins; NULL: it is not set. */
+static char *find_value(char *text, const char *key)
 {
         for (char *line = text; line != NULL; line = strchr(line, '\n')) {
                 char *at;
@@ -137,9 +138,9 @@ static char *find_value(char *text)
                 line += strspn(line, " \t\n");
                 if (text_starts(line, "devices/"))
                         line += strlen("devices/");
-                if (!text_starts(line, KEY))
+                if (!text_starts(line, key))
                         continue;
-                at = line + strlen(KEY);
+                at = line + strlen(key);
                 at += strspn(at, " \t");
                 if (*at == '=')
                         return at + 1 + strspn(at + 1, " \t");
@@ -159,7 +160,7 @@ static const char *skip_string(const char *at)
 
 char *lvm_filter_value(char *text)
 {
-        char *value = find_value(text);
+        char *value = find_value(text, KEY);
         const char *at = value;
         char *end = value;
         bool is_list;
@@ -186,14 +187,41 @@ char *lvm_filter_value(char *text)
 }
 
 /* What cannot be read is left to lvm, which cannot read it either. */
-static bool add_own_of(struct filter *filter, const char *path)
+static bool read_configuration(const char *path, char text[CONFIGURATION_SIZE])
+{
+        return file_read(AT_FDCWD, path, text, CONFIGURATION_SIZE) >= 0;
+}
+
+static const char *const configurations[] = { "/etc/lvm/lvmlocal.conf", "/etc/lvm/lvm.conf", NULL };
+
+static bool has_other_filter(char text[CONFIGURATION_SIZE])
+{
+        bool has = false;
+
+        for (const char *const *path = configurations; !has && *path != NULL; path++)
+                has = read_configuration(*path, text) && find_value(text, OTHER_KEY) != NULL;
+        return has;
+}
+
+/*
+ * lvm takes a device if the first pattern that matches any of its names accepts that, and udev gives each several
+ * (/dev/block/7:3). So nothing is accepted here: what no pattern matches is taken anyway. What the node accepts is a list of
+ * its own, as a device must pass both, unless it has both already.
+ */
+static void add_own(struct filter *filter)
 {
         static char text[CONFIGURATION_SIZE];
-        const char *value = file_read(AT_FDCWD, path, text, sizeof text) < 0 ? NULL : lvm_filter_value(text);
+        const bool apart = !has_other_filter(text);
+        const char *value = NULL;
 
+        for (const char *const *path = configurations; value == NULL && *path != NULL; path++)
+                value = read_configuration(*path, text) ? lvm_filter_value(text) : NULL;
+        if (value == NULL || apart)
+                add(filter, "\"r|/loop-control$|\""); /* no block device is called so: the end of the list */
+        if (value != NULL && apart)
+                add(filter, "] " OTHER_KEY "=[");
         if (value != NULL)
                 add(filter, value);
-        return value != NULL;
 }
 
 static struct filter *begin(const char *volumes)
@@ -218,8 +246,7 @@ const char *lvm_filter(const char *volumes)
         struct error error;
 
         (void)loop_guard_each(reject_behind, filter, &error); /* without sysfs there is no lvm either */
-        if (!add_own_of(filter, "/etc/lvm/lvmlocal.conf") && !add_own_of(filter, "/etc/lvm/lvm.conf"))
-                add(filter, "\"a|.*|\"");
+        add_own(filter);
         add(filter, "]");
         return filter->text;
 }

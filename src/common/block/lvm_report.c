@@ -45,14 +45,30 @@ json_t *lvm_report_part(const json_t *all, const char *group)
         return json_pack("{s:[]}", "report");
 }
 
+/* lvm makes nothing on others, and vg_free counts them all. */
+static bool can_allocate(const json_t *disk)
+{
+        return strcmp(json_member_text(disk, "pv_allocatable"), "allocatable") == 0 &&
+               json_member_text(disk, "pv_missing")[0] == '\0';
+}
+
 bool lvm_report_group(const json_t *report, struct lvm_group *ret_group)
 {
         const json_t *row = json_array_get(rows_of(report, "vg"), 0);
+        const json_t *disks = rows_of(report, "pv");
+        const json_t *disk;
+        size_t i;
 
         *ret_group = (struct lvm_group){ .size_bytes = number_of(row, "vg_size"),
                                          .free_bytes = number_of(row, "vg_free"),
                                          .extent_bytes = number_of(row, "vg_extent_size"),
+                                         .missing = (unsigned)number_of(row, "vg_missing_pv_count"),
                                          .ours = is_ours(json_member_text(row, "vg_tags")) };
+        if (disks != NULL)
+                ret_group->free_bytes = 0;
+        json_array_foreach (disks, i, disk)
+                if (can_allocate(disk))
+                        ret_group->free_bytes += number_of(disk, "pv_free");
         return row != NULL;
 }
 
@@ -64,12 +80,16 @@ void lvm_report_disk_group(const json_t *report, char *ret_group)
 int lvm_report_free_bytes(const json_t *report, uint64_t *ret_bytes, int count)
 {
         const json_t *row;
+        int found = 0;
         size_t i;
 
         json_array_foreach (rows_of(report, "pv"), i, row)
-                if ((int)i < count)
-                        ret_bytes[i] = number_of(row, "pv_free");
-        return (int)json_array_size(rows_of(report, "pv"));
+                if (can_allocate(row)) {
+                        if (found < count)
+                                ret_bytes[found] = number_of(row, "pv_free");
+                        found++;
+                }
+        return found;
 }
 
 static void take_row(const json_t *row, struct lvm_volume *ret_volume)

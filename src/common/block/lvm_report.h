@@ -21,7 +21,8 @@ struct lvm_group {
         uint64_t size_bytes;
         uint64_t free_bytes;
         uint64_t extent_bytes;
-        bool ours; /* it has the tag LVM_TAG */
+        unsigned missing; /* disks that are not there: lvm changes nothing */
+        bool ours;        /* it has the tag LVM_TAG */
 };
 
 struct lvm_volume {
@@ -49,13 +50,19 @@ struct lvm_volume {
 /* lvm_report_part() - of a report of fullreport, what vgs, pvs and lvs say of one group; owned by the caller. */
 json_t *lvm_report_part(const json_t *all, const char *group);
 
-/* lvm_report_group() - the first volume group of a report of vgs; false: it has none. */
+/*
+ * lvm_report_group() - the first volume group of a report of vgs; false: it has none. Where the report has its disks, only
+ * room on those counts as free on which lvm may make something.
+ */
 bool lvm_report_group(const json_t *report, struct lvm_group *ret_group);
 
 /* lvm_report_disk_group() - the volume group of the first disk of a report of pvs, or "". LVM_NAME_MAX bytes. */
 void lvm_report_disk_group(const json_t *report, char *ret_group);
 
-/* lvm_report_free_bytes() - pv_free of at most count disks of a report of pvs. Returns how many disks it has. */
+/*
+ * lvm_report_free_bytes() - pv_free of at most count disks of a report of pvs, of those on which lvm may make something. Returns
+ * how many these are.
+ */
 int lvm_report_free_bytes(const json_t *report, uint64_t *ret_bytes, int count);
 
 /*

@@ -159,6 +159,9 @@ int pool_lvm_layout_check(const json_t *parameters, struct error *error)
                 if (json_object_get(parameters, rules[i].key) != NULL && !text_among(layout.type, rules[i].types))
                         return fail_because(error, EINVAL, "check parameters", rules[i].key,
                                             "a volume of type %s has no parameter \"%s\"", layout.type, rules[i].key);
+        if (layout.parity > 0 && layout.stripes <= layout.parity)
+                return fail_because(error, EINVAL, "check parameters", "stripes",
+                                    "a volume of type %s has at least %u stripes", layout.type, layout.parity + 1);
         if (strcmp(layout.type, "thin") == 0 && layout.thin_pool == NULL)
                 return fail_because(error, EINVAL, "check parameters", "thinpool",
                                     "a thin volume needs \"thinpool\", the name of a thin pool of the volume group");
@@ -265,6 +268,11 @@ static int measure(const struct pool *pool, const json_t *parameters, struct poo
 
         if ((r = lvm_find_group(pool->volume_group, &group, error)) < 0)
                 return r;
+        if (group.missing > 0) {
+                ret_measure->problem_errnum = ENODEV;
+                ret_measure->problem = "a disk of its volume group is missing: until it is back, or vgreduce "
+                                       "--removemissing was run, lvm makes nothing there";
+        }
         use.extent_bytes = group.extent_bytes;
         if ((r = lvm_each(pool->volume_group, add_use, &use, error)) < 0)
                 return r;
