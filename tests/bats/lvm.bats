@@ -439,6 +439,7 @@ ephemeral() {
         needs mount-block mount-remove
         make_device ext4
         dmsetup create "fg$RUN_ID" --table "0 $(blockdev --getsz "$DEVICE") linear $DEVICE 0" 3>&-
+        dmsetup mknodes "fg$RUN_ID" 3>&-
         start_container plain
         helper mount-block "{\"container\": $CONTAINER_PID, \"source\": \"UUID=$(blkid -p -s UUID -o value "$DEVICE")\", \"target\": \"/data\"}"
         assert_success

@@ -99,6 +99,8 @@ struct search {
         struct look look;
         struct found mine;   /* that only the node writes to */
         struct found theirs; /* that a container or a pod may write to: it could have the tag of another */
+        struct found
+                held; /* that another device stands on, and keeps: a path of a multipath disk, a disk of a mirror */
         unsigned silent;
 };
 
@@ -109,7 +111,7 @@ static void take(struct found *found, const char *path, bool part)
                 (void)text_copy(found->path, sizeof found->path, path);
 }
 
-/* Another device stands on it and keeps it, which has the tag, too: it is a path of a multipath disk, or one of a mirror. */
+/* Whether another device stands on it. */
 static bool is_held(const char *name)
 {
         char path[NAME_MAX + 64];
@@ -139,8 +141,12 @@ static int ask(const char *name, const char *path, void *argument, struct error 
                 search->silent++;
                 return 0;
         }
-        if (r < 0 || !one->has || one->over_guard || device_each_is_divided(name) || is_held(name))
+        if (r < 0 || !one->has || one->over_guard || device_each_is_divided(name))
                 return r;
+        if (is_held(name)) {
+                take(&search->held, path, one->part);
+                return 0;
+        }
         if ((r = loop_guard_writes_to(path, error)) < 0)
                 return r;
         take(r > 0 ? &search->theirs : &search->mine, path, one->part);
@@ -149,7 +155,9 @@ static int ask(const char *name, const char *path, void *argument, struct error 
 
 static int choose(const struct search *search, const char *source, char *ret_path, struct error *error)
 {
-        const struct found *found = search->mine.count > 0 ? &search->mine : &search->theirs;
+        const struct found *found = search->mine.count > 0     ? &search->mine
+                                    : search->theirs.count > 0 ? &search->theirs
+                                                               : &search->held;
 
         if (found->count == 1 || (found->count > 1 && found->parts))
                 return text_copy(ret_path, PATH_MAX, found->path)
