@@ -584,12 +584,13 @@ END
 
 # ---- uninstalling
 
-@test "an uninstall stops the registration first, and leaves nothing" {
+@test "an uninstall stops the registration first, and leaves nothing but the socket's directory, which sidecars have mounted" {
+        local directory=$NODE/var/lib/kubelet/plugins/csi.flexgraft.io
         starts_installed
-        mkdir -p "$NODE/var/lib/kubelet/plugins/csi.flexgraft.io"
+        mkdir -p "$directory"
         installed --uninstall
         is "$calls" $'stop flexgraft-csi-registration.socket\nstop '"${UNITS[*]}"$'\ndaemon-reload'
-        is "$(find "$NODE" -name '*flexgraft*')" ""
+        is "$(find "$NODE" -name '*flexgraft*')" "$directory"
         installed --uninstall
         is "$(tail -n 1 <<<"$output"):$calls" "csi.flexgraft.io: not there:"
 }
@@ -697,31 +698,46 @@ END
         [[ ! $groups/cpuset/flexgraft-csi/cpuset.mems -nt $groups/cpuset/flexgraft-csi/cgroup.procs ]]
 }
 
-@test "--run leaves a node that has the service to the service" {
-        printf '#!/bin/sh\necho "sleeps $*"\n' >"$BATS_TEST_TMPDIR/path/sleep"
-        chmod +x "$BATS_TEST_TMPDIR/path/sleep"
+# service_ends COMMAND: at the second look of --run, that command was run; "nsenter" says so.
+service_ends() {
+        printf '#!/bin/sh\necho "sleeps $*"\n[ -e "%s" ] || { touch "%s"; exit; }\n%s\n' "$BATS_TEST_TMPDIR/slept"{,} "$1" >"$BATS_TEST_TMPDIR/path/sleep"
+        printf '#!/bin/sh\necho "enters $*"\n' >"$BATS_TEST_TMPDIR/path/nsenter"
+        chmod +x "$BATS_TEST_TMPDIR"/path/{sleep,nsenter}
+}
+
+@test "--run leaves a node that has the service to the service, and begins once that is gone" {
+        local before
+        service_ends "find '$NODE' -printf '%p %i %m %T@ %C@ %n\\n' | sort >'$BATS_TEST_TMPDIR/meanwhile'; rm '$SYSTEM'/flexgraft-csi*" # fingerprint
         starts_installed
         : >"$PROGRAMS/.unseen" # of an install that was killed, for the next one
-        local before
         before=$(fingerprint "$NODE")
-        installed --from "$SECOND" --run
-        is "$(tail -n 2 <<<"$output")" $'the node has the service: nothing to do here\nsleeps infinity'
-        is "$(fingerprint "$NODE")" "$before"
         installed --from "$SECOND" --run --dry-run
         is "$(tail -n 1 <<<"$output")" 'the node has the service: nothing to do here'
+        installed --from "$SECOND" --run
+        [[ $output == *$'the node has the service: nothing to do here\nsleeps 30\nsleeps 30\nthe node\'s service is gone\n'* ]]
+        [[ $(tail -n 1 <<<"$output") == "enters "* ]]
+        is "$(<"$BATS_TEST_TMPDIR/meanwhile")" "$before"
+}
+
+@test "--run beside a service ends when it is told to" {
+        local pid
+        starts_installed
+        "$INSTALL" --root "$NODE" --from "$SECOND" --run >"$BATS_TEST_TMPDIR/said" 2>&1 3>&- &
+        pid=$!
+        wait_until 10 grep -q 'nothing to do here' "$BATS_TEST_TMPDIR/said"
+        kill "$pid"
+        wait "$pid"
 }
 
 @test "--run leaves a node to the service of a package, once its socket is enabled" {
-        printf '#!/bin/sh\necho "sleeps $*"\n' >"$BATS_TEST_TMPDIR/path/sleep"
-        printf '#!/bin/sh\necho "enters $*"\n' >"$BATS_TEST_TMPDIR/path/nsenter"
-        chmod +x "$BATS_TEST_TMPDIR"/path/{sleep,nsenter}
+        service_ends "rm '$SYSTEM/sockets.target.wants/flexgraft-csi.socket'"
         mkdir -p "$NODE/lib/systemd/system" "$SYSTEM/sockets.target.wants"
         : >"$NODE/lib/systemd/system/flexgraft-csi.socket"
         installed --from "$FIRST" --run
         [[ $(tail -n 1 <<<"$output") == "enters "* ]]
         ln -s /lib/systemd/system/flexgraft-csi.socket "$SYSTEM/sockets.target.wants/" # leads to nothing here
         installed --from "$FIRST" --run
-        is "$(tail -n 2 <<<"$output")" $'the node has the service: nothing to do here\nsleeps infinity'
+        [[ $output == *$'the node has the service: nothing to do here\nsleeps 30\n'*$'the node\'s service is gone\n'*"enters "* ]]
 }
 
 @test "--run is the driver where the link of a package's socket has outlived the package" {
