@@ -291,6 +291,41 @@ stop flexgraft-csi.socket flexgraft-csi.service"
         is "$calls" ""
 }
 
+@test "an upgrade of the packages says that copies which the installers made are still the old ones" {
+        mkdir -p "$BATS_TEST_TMPDIR/etc/systemd/system"
+        run --separate-stderr maintained postinst configure 0.0.1
+        is "$status:$stderr" 0:
+        : >"$BATS_TEST_TMPDIR/etc/systemd/system/flexgraft-csi.socket"
+        run --separate-stderr maintained postinst configure 0.0.1
+        [[ $status == 0 && $stderr == *"run install-csi"* ]]
+        run --separate-stderr maintained postinst configure ''
+        is "$status:$stderr" 0:
+        mkdir -p "$BATS_TEST_TMPDIR/plugins"
+        printf '#!/bin/sh\necho "%s"\n' "$BATS_TEST_TMPDIR/plugins" >"$BATS_TEST_TMPDIR/path/install-flexvolume"
+        chmod +x "$BATS_TEST_TMPDIR/path/install-flexvolume"
+        PATH=$BATS_TEST_TMPDIR/path:$PATH
+        run --separate-stderr sh "$FLEXGRAFT_REPO/debian/flexgraft-flexvolume.postinst" configure 0.0.1
+        is "$status:$stderr" 0:
+        mkdir -p "$BATS_TEST_TMPDIR/plugins/flexgraft~loop"
+        : >"$BATS_TEST_TMPDIR/plugins/flexgraft~loop/.flexgraft"
+        run --separate-stderr sh "$FLEXGRAFT_REPO/debian/flexgraft-flexvolume.postinst" configure 0.0.1
+        [[ $status == 0 && $stderr == *"run install-flexvolume"* ]]
+}
+
+@test "each namespace of pods that are critical for the node allows them, where such pods need a quota" {
+        local manifest
+        for manifest in "$DEPLOY/daemonset.yaml" "$DEPLOY/csi/namespace.yaml"; do
+                is "$(python3 - "$manifest" <<'END'
+import sys, yaml
+for one in yaml.safe_load_all(open(sys.argv[1])):
+    if one["kind"] == "ResourceQuota":
+        print(one["metadata"]["namespace"], one["spec"]["scopeSelector"]["matchExpressions"][0]["values"])
+END
+)" "$(grep -q csi/ <<<"$manifest" && echo flexgraft-csi || echo flexgraft) ['system-node-critical']"
+        done
+        is "$(grep -ho 'priorityClassName: .*' "$DEPLOY"/*.yaml "$DEPLOY"/csi/*.yaml | sort -u)" "priorityClassName: system-node-critical"
+}
+
 # ---- the driver, as the units start it
 
 # node: install-csi with a systemctl that knows one thing, to end the service; sets NODE, SYSTEM, PIDFILE.

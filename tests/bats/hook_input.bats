@@ -368,3 +368,16 @@ END
                 [[ -s /etc/passwd ]]
         done
 }
+
+@test "a broken config.json keeps no container from starting of which nothing is asked or wanted" {
+        local text
+        put_state '{}'
+        for text in '{"log": "syslog",}' '{"newer": 1}'; do
+                echo "$text" >"$FLEXGRAFT_CONFIG"
+                hook createRuntime
+                assert_silent
+        done
+        echo '{"stateDir": "/elsewhere",}' >"$FLEXGRAFT_CONFIG" # in which something may be wanted
+        hook createRuntime
+        is "$status" 1
+}

@@ -79,6 +79,9 @@ POD_SPEC = Object(
                            fsGroupChangePolicy=one_of("Always", "OnRootMismatch"), seccompProfile=SECCOMP, seLinuxOptions=SELINUX))
 KINDS = {
     ("v1", "Namespace"): Object(required="metadata", metadata=METADATA),
+    ("v1", "ResourceQuota"): Object(required="metadata spec", metadata=METADATA, spec=Object(
+        required="hard", hard=Map(QTY), scopeSelector=Object(required="matchExpressions", matchExpressions=[Object(
+            required="scopeName operator", scopeName=one_of("PriorityClass"), operator=one_of("In"), values=[str])]))),
     ("v1", "ServiceAccount"): Object(required="metadata", metadata=METADATA, automountServiceAccountToken=bool),
     ("v1", "Pod"): Object(required="metadata spec", metadata=METADATA, spec=POD_SPEC),
     ("v1", "PersistentVolume"): Object(required="metadata spec", metadata=METADATA, spec=Object(

@@ -104,6 +104,8 @@ static int read_wanted(struct oci_hook *hook, struct error *error)
             strchr(hook->id, '/') != NULL)
                 return 0; /* no container of which anything is wanted is called so */
         r = config_state_dir(state_dir, error);
+        if (r == -EBADMSG && config_state_dir_despite(state_dir))
+                r = 0; /* a comma there must not keep all containers of the node from starting */
         if (r == 0)
                 r = wish_open(state_dir, /* create= */ false, &state, error);
         if (r < 0)

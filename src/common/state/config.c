@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "container/container.h"
@@ -16,6 +17,7 @@
 #include "state/file_key.h"
 
 #define DEFAULT_PATH "/etc/flexgraft/config.json"
+#define CONFIG_TEXT_MAX 65536
 #define DEFAULT_STATE_DIR "/var/lib/kubelet/plugins/flexgraft"
 #define DEFAULT_KUBELET_ROOT "/var/lib/kubelet"
 #define DEFAULT_CDI_DIR "/etc/cdi"
@@ -177,6 +179,18 @@ int config_state_dir(char *ret_dir, struct error *error)
         if (r == 0)
                 call_counts_begin(ret_dir);
         return r;
+}
+
+bool config_state_dir_despite(char *ret_dir)
+{
+        static char text[CONFIG_TEXT_MAX];
+        const char *given = secure_getenv("FLEXGRAFT_CONFIG");
+
+        if (file_read(AT_FDCWD, given != NULL ? given : DEFAULT_PATH, text, sizeof text) < 0 ||
+            json_text_may_have(text, "stateDir"))
+                return false;
+        (void)text_copy(ret_dir, PATH_MAX, DEFAULT_STATE_DIR);
+        return true;
 }
 
 /* "runtimes" of the file: for each runtime an array of state directories besides the usual ones. Borrowed; NULL: there is none. */

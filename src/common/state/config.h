@@ -50,6 +50,9 @@ int config_load(struct config *ret_config, struct error *error);
  */
 int config_state_dir(char *ret_dir, struct error *error);
 
+/* config_state_dir_despite() - the state directory where the file is broken; false: it may name another than the usual one. */
+bool config_state_dir_despite(char *ret_dir);
+
 /*
  * named_container_pin() - container_pin(), of a container as a request names it: looked up in the state directories that
  * "runtimes" of the file adds, too. Errors: also those of config_load().
