@@ -15,7 +15,6 @@
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "block/loop.h"
 #include "block/loop_guard.h"
 #include "process/log.h"
 #include "process/worker.h"
@@ -69,13 +68,12 @@ static int look(void *argument, struct error *error)
 {
         struct look *look = argument;
         cleanup_close int fd = open(look->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-        struct loop_device loop;
         blkid_probe probe;
 
+        (void)error;
         if (fd < 0 || (probe = blkid_new_probe()) == NULL)
                 return 0; /* for example without a medium */
-        look->over_guard = text_starts(look->path, "/dev/loop") &&
-                           loop_device_look_at(fd, look->path, &loop, error) == 0 && loop_device_shows_guard(&loop);
+        look->over_guard = text_starts(look->path, "/dev/loop") && loop_guard_is_shown(fd);
         if (blkid_probe_set_device(probe, fd, 0, 0) == 0 && blkid_probe_enable_superblocks(probe, 1) == 0 &&
             blkid_probe_set_superblocks_flags(probe, BLKID_SUBLKS_LABEL | BLKID_SUBLKS_UUID | BLKID_SUBLKS_TYPE) == 0 &&
             blkid_probe_enable_partitions(probe, 1) == 0 &&

@@ -250,13 +250,6 @@ int loop_device_attach(int image_fd, const char *image, const char *tag, const s
         return r;
 }
 
-bool loop_device_shows_guard(const struct loop_device *device)
-{
-        char ignored[LOOP_GUARD_PATH_SIZE];
-
-        return device->file_number != 0 && loop_guard_path(device->file_number, ignored);
-}
-
 bool loop_device_is_over(const struct loop_device *device, const struct stat *file)
 {
         return device->file_device == file->st_dev && device->file_inode == file->st_ino;

@@ -68,9 +68,6 @@ int loop_device_look_lost(const char *path, const char *file, int failure, struc
 /* loop_device_look_at() - the same of an open descriptor, borrowed; path: the device's. Waits for the file's filesystem. */
 int loop_device_look_at(int fd, const char *path, struct loop_device *ret_device, struct error *error);
 
-/* loop_device_shows_guard() - whether it is over a guard's outer device, as kubelet makes one to hold what a pod has. */
-bool loop_device_shows_guard(const struct loop_device *device);
-
 /* loop_device_is_over() - whether it shows this file, or a part of it. */
 bool loop_device_is_over(const struct loop_device *device, const struct stat *file);
 

@@ -421,6 +421,15 @@ bool loop_guard_path(uint64_t number, char ret_path[LOOP_GUARD_PATH_SIZE])
         return true;
 }
 
+bool loop_guard_is_shown(int fd)
+{
+        char ignored[LOOP_GUARD_PATH_SIZE];
+        struct loop_info64 info;
+
+        return ioctl(fd, LOOP_GET_STATUS64, &info) == 0 && info.lo_rdevice != 0 &&
+               loop_guard_path(info.lo_rdevice, ignored);
+}
+
 bool loop_guard_exists(uint64_t number)
 {
         unsigned index;

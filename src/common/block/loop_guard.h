@@ -95,6 +95,12 @@ int loop_guard_writes_to(const char *device, struct error *error);
 #define LOOP_GUARD_PATH_SIZE 32
 bool loop_guard_path(uint64_t number, char ret_path[LOOP_GUARD_PATH_SIZE]);
 
+/*
+ * loop_guard_is_shown() - whether an open loop device, borrowed, is over the outer device of a guard, as kubelet makes one to
+ * hold what a pod has. Asks the file's filesystem.
+ */
+bool loop_guard_is_shown(int fd);
+
 /* loop_guard_exists() - whether the keeper of a guard is attached, whatever its key. */
 bool loop_guard_exists(uint64_t number);
 

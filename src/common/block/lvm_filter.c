@@ -29,10 +29,13 @@ struct volumes {
 static int add_volume(const struct loop_device *device, void *argument, struct error *error)
 {
         struct volumes *volumes = argument;
+        char ignored[LOOP_GUARD_PATH_SIZE];
         int n;
 
         (void)error;
-        if (!loop_device_is_volume(device->tag) && !loop_device_shows_guard(device))
+        /* kubelet makes one over a guard's outer device, to hold what a pod has */
+        if (!loop_device_is_volume(device->tag) &&
+            (device->file_number == 0 || !loop_guard_path(device->file_number, ignored)))
                 return 0;
         n = snprintf(volumes->text + volumes->length, LVM_FILTER_VOLUMES_SIZE - volumes->length, "%s,",
                      device->path + strlen("/dev/loop"));
