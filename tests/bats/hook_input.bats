@@ -377,7 +377,10 @@ END
                 hook createRuntime
                 assert_silent
         done
-        echo '{"stateDir": "/elsewhere",}' >"$FLEXGRAFT_CONFIG" # in which something may be wanted
-        hook createRuntime
-        is "$status" 1
+        # in another directory something may be wanted
+        for text in '{"stateDir": "/elsewhere",}' '' '{"log": "sys'; do
+                echo "$text" >"$FLEXGRAFT_CONFIG"
+                hook createRuntime
+                is "$status" 1
+        done
 }

@@ -177,7 +177,7 @@ end_dmeventd() {
 @test "parameters that lvm would not take are refused by name" {
         local parameters
         for parameters in '{"type": "cache"}' '{"stripes": "2"}' '{"type": "striped", "stripes": "0"}' '{"type": "raid1", "mirrors": "-1"}' \
-                '{"type": "raid5", "stripes": "1"}' '{"type": "raid6", "stripes": "2"}' '{"type": "thin"}' '{"type": "thin", "thinpool": "../x"}' '{"type": "linear", "thinpool": "x"}' '{"wipe": "no"}'; do
+                '{"type": "raid5", "stripes": "1"}' '{"type": "raid6", "stripes": "2"}' '{"type": "raid10", "stripes": "1"}' '{"type": "thin"}' '{"type": "thin", "thinpool": "../x"}' '{"type": "linear", "thinpool": "x"}' '{"wipe": "no"}'; do
                 create data "$EXTENT" "\"parameters\": $parameters"
                 assert_failure EINVAL
         done
@@ -422,13 +422,14 @@ ephemeral() {
         delete data
         assert_success
         quietly pvchange -xy "${disks[0]}" "${disks[1]}"
-        losetup --detach "${disks[2]}"
+        release_device "${disks[2]}"
         helper volume-capacity '{"pool": "big"}'
         assert_success
         [[ $(json_field .pools[0].problem) == *missing* ]]
         create data "$EXTENT"
         assert_failure ENODEV
-        losetup "${disks[2]}" "$BATS_TEST_TMPDIR/disk.2"
+        disks[2]=$(loop_over "$BATS_TEST_TMPDIR/disk.2")
+        bed_loops+=("${disks[2]}")
         create data "$EXTENT"
         assert_success
         delete data

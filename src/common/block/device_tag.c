@@ -157,6 +157,11 @@ static int choose(const struct search *search, const char *source, char *ret_pat
                                     : search->theirs.count > 0 ? &search->theirs
                                                                : &search->held;
 
+        /* what stands on the node's own may not answer just now: a container's that has the same tag is not meant for it */
+        if (found == &search->theirs && search->held.count > 0)
+                return fail_because(error, ENOTUNIQ, OPERATION_FIND_DEVICE, source,
+                                    "%u block devices have this tag; name the device by its path",
+                                    found->count + search->held.count);
         if (found->count == 1 || (found->count > 1 && found->parts))
                 return text_copy(ret_path, PATH_MAX, found->path)
                                ? 0

@@ -71,8 +71,8 @@ int lvm_find_disk(const char *device, char *ret_group, struct error *error);
 #define LVM_EXTENT_BYTES ((uint64_t)4 << 20)
 int lvm_add_disk(const char *group, bool exists, const char *device, struct error *error);
 
-/* lvm_free_bytes() - the free space of each physical volume, largest first; at most count of them. Returns the number
- * of physical volumes. */
+/* lvm_free_bytes() - the free space of each physical volume that lvm allocates from, largest first; at most count of them. Returns
+ * the number of these. */
 int lvm_free_bytes(const char *group, uint64_t *ret_bytes, int count, struct error *error);
 
 /* lvm_each() - call function() for every volume of a group, until it returns other than 0, which is the result. */

@@ -139,14 +139,14 @@ static char *find_value(char *text, const char *key)
                 char *at;
 
                 line += strspn(line, " \t\n");
-                if (text_starts(line, "devices/"))
-                        line += strlen("devices/");
+                if (text_starts(line, "devices"))
+                        line += strlen("devices") + strspn(line + strlen("devices"), " \t{/");
                 if (!text_starts(line, key))
                         continue;
                 at = line + strlen(key);
                 at += strspn(at, " \t");
                 if (*at == '=')
-                        return at + 1 + strspn(at + 1, " \t");
+                        return at + 1 + strspn(at + 1, " \t\r\n");
         }
         return NULL;
 }
@@ -219,6 +219,9 @@ static void add_own(struct filter *filter)
 
         for (const char *const *path = configurations; value == NULL && *path != NULL; path++)
                 value = read_configuration(*path, text) ? lvm_filter_value(text) : NULL;
+        /* lvm takes no empty list; and one that does not fit cannot be cut */
+        if (value != NULL && (strpbrk(value, "\"'") == NULL || strlen(value) + 64 > FILTER_SIZE - filter->length))
+                value = NULL;
         if (value == NULL || apart)
                 add(filter, "\"r|/loop-control$|\""); /* no block device is called so: the end of the list */
         if (value != NULL && apart)

@@ -11,14 +11,14 @@
 #define LVM_FILTER_VOLUMES_SIZE 8192 /* terminated */
 
 /*
- * lvm_filter_list() - the loop devices that are volumes, for lvm_filter(): their numbers, separated by commas; "*": there
- * are too many. Gives LVM_FILTER_VOLUMES_SIZE bytes.
+ * lvm_filter_list() - the loop devices that are volumes, or that kubelet has made over what a pod has, for lvm_filter(): their
+ * numbers, separated by commas; "*": there are too many. Gives LVM_FILTER_VOLUMES_SIZE bytes.
  */
 int lvm_filter_list(char *ret_volumes, struct error *error);
 
 /*
  * lvm_filter() - "global_filter=[...]" for lvm's configuration: without guards (block/loop_guard.h), the devices behind
- * them, and these volumes; then as the node's own configuration says. Static, until the next call.
+ * them, and these volumes. What the node's own configuration has there follows as "filter=[...]", or at the end of this list. Static, until the next call.
  */
 const char *lvm_filter(const char *volumes);
 

@@ -164,13 +164,19 @@ static bool servers_failed(int status)
                status == ARES_ENOTIMP;
 }
 
+/* Then c-ares has given up at the name as it is, and would again. */
+static bool is_asked_as_is_first(const struct resolv_conf *conf, const char *host)
+{
+        return (int)text_count(host, '.') >= conf->ndots;
+}
+
 int dns_ask(const struct resolv_conf *conf, const char *host, int64_t deadline_ms, struct address_list *list,
             struct error *error)
 {
         int status = ask(conf, 0, host, deadline_ms, list);
 
         for (int without = 1; list->count == 0 && servers_failed(status) && without <= conf->domain_count &&
-                              clock_now_ms() < deadline_ms;
+                              !is_asked_as_is_first(conf, host) && clock_now_ms() < deadline_ms;
              without++)
                 status = ask(conf, without, host, deadline_ms, list);
         return list->count > 0 ? 0 : fail_resolve(host, status, error);

@@ -6,6 +6,7 @@
 #ifndef FLEXGRAFT_POOL_POOL_LVM_H
 #define FLEXGRAFT_POOL_POOL_LVM_H
 
+#include "block/lvm.h"
 #include "pool/pool_kind.h"
 
 /* How volumes of some type lie on disks. */
@@ -85,6 +86,9 @@ int pool_lvm_each(const struct config *config, const struct pool *pool, pool_ite
 
 /* pool_lvm_locate() - as locate; where the group is a region's, as locate_disks. */
 int pool_lvm_locate(const struct config *config, const struct pool *pool, char *ret_location, struct error *error);
+
+/* pool_lvm_check_disks() - note that a disk of the group is missing: then lvm changes nothing in it. */
+void pool_lvm_check_disks(const struct lvm_group *group, struct pool_measure *measure);
 
 /* pool_lvm_is_group() - whether a key's value is a volume group's name. */
 bool pool_lvm_is_group(const json_t *value);

@@ -154,14 +154,15 @@ int pool_lvm_layout_check(const json_t *parameters, struct error *error)
                       { "thinpool", thin },
                       { "snapshotsize", others } };
         const struct pool_lvm_layout layout = pool_lvm_layout_of(parameters);
+        const unsigned least = strcmp(layout.type, "raid10") == 0 ? 2 : layout.parity > 0 ? layout.parity + 1 : 1;
 
         for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
                 if (json_object_get(parameters, rules[i].key) != NULL && !text_among(layout.type, rules[i].types))
                         return fail_because(error, EINVAL, "check parameters", rules[i].key,
                                             "a volume of type %s has no parameter \"%s\"", layout.type, rules[i].key);
-        if (layout.parity > 0 && layout.stripes <= layout.parity)
+        if (layout.stripes < least)
                 return fail_because(error, EINVAL, "check parameters", "stripes",
-                                    "a volume of type %s has at least %u stripes", layout.type, layout.parity + 1);
+                                    "a volume of type %s has at least %u stripes", layout.type, least);
         if (strcmp(layout.type, "thin") == 0 && layout.thin_pool == NULL)
                 return fail_because(error, EINVAL, "check parameters", "thinpool",
                                     "a thin volume needs \"thinpool\", the name of a thin pool of the volume group");
@@ -253,6 +254,15 @@ static int find_largest(const struct pool *pool, const struct pool_lvm_layout *l
         return 0;
 }
 
+void pool_lvm_check_disks(const struct lvm_group *group, struct pool_measure *measure)
+{
+        if (group->missing == 0)
+                return;
+        measure->problem_errnum = ENODEV;
+        measure->problem = "a disk of its volume group is missing: until it is back, or vgreduce --removemissing was "
+                           "run, lvm makes nothing there";
+}
+
 static int measure(const struct pool *pool, const json_t *parameters, struct pool_measure *ret_measure,
                    struct error *error)
 {
@@ -268,11 +278,7 @@ static int measure(const struct pool *pool, const json_t *parameters, struct poo
 
         if ((r = lvm_find_group(pool->volume_group, &group, error)) < 0)
                 return r;
-        if (group.missing > 0) {
-                ret_measure->problem_errnum = ENODEV;
-                ret_measure->problem = "a disk of its volume group is missing: until it is back, or vgreduce "
-                                       "--removemissing was run, lvm makes nothing there";
-        }
+        pool_lvm_check_disks(&group, ret_measure);
         use.extent_bytes = group.extent_bytes;
         if ((r = lvm_each(pool->volume_group, add_use, &use, error)) < 0)
                 return r;

@@ -157,7 +157,10 @@ static int measure(const struct config *config, const struct pool *pool, const j
 
         (void)config;
         (void)parameters;
-        if ((r = find_group(pool, &group, error)) < 0)
+        lvm_hold(); /* so that its disks are reported, too */
+        r = find_group(pool, &group, error);
+        lvm_release();
+        if (r < 0)
                 return r;
         use.extent_bytes = group.extent_bytes;
         if ((r = find_room(pool, &use, &region, &room_bytes, error)) < 0)
@@ -180,6 +183,7 @@ static int measure(const struct config *config, const struct pool *pool, const j
                                               .alignment_bytes = group.extent_bytes };
         if (group.size_bytes == 0)
                 pool_pmem_check_labels(&region, ret_measure);
+        pool_lvm_check_disks(&group, ret_measure);
         return 0;
 }
 

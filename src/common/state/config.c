@@ -181,13 +181,24 @@ int config_state_dir(char *ret_dir, struct error *error)
         return r;
 }
 
+/* One that is cut may have named it behind its end. */
+static bool has_end(const char *text, size_t length)
+{
+        if (strlen(text) != length)
+                return false;
+        while (length > 0 && strchr(" \t\r\n", text[length - 1]) != NULL)
+                length--;
+        return length > 0 && text[length - 1] == '}';
+}
+
 bool config_state_dir_despite(char *ret_dir)
 {
         static char text[CONFIG_TEXT_MAX];
         const char *given = secure_getenv("FLEXGRAFT_CONFIG");
 
-        if (file_read(AT_FDCWD, given != NULL ? given : DEFAULT_PATH, text, sizeof text) < 0 ||
-            json_text_may_have(text, "stateDir"))
+        const ssize_t n = file_read(AT_FDCWD, given != NULL ? given : DEFAULT_PATH, text, sizeof text);
+
+        if (n < 0 || !has_end(text, (size_t)n) || json_text_may_have(text, "stateDir"))
                 return false;
         (void)text_copy(ret_dir, PATH_MAX, DEFAULT_STATE_DIR);
         return true;

@@ -271,7 +271,7 @@ bool mount_record_is_of(const struct mount_record *record, const struct containe
 
 /*
  * mount_record_process_runs() - whether the recorded process runs, in whatever mount namespace: where that of the record has
- * nobody in it any more, the process may have a copy of the mount in the one that it has gone to.
+ * nobody in it any more, the process may have a copy of the mount in the one that it has gone to. What cannot be asked runs.
  */
 bool mount_record_process_runs(const struct mount_record *record, const char *boot_id);
 
