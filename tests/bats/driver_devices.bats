@@ -270,6 +270,7 @@ loops_over() {
 @test "an image that another program has attached to a loop device is refused" {
         kubelet_attach data type=loop size=8Mi
         kubelet_detach data
+        wait_until 5 device_is_free "${DEVICES[data]}" # tests beside this one look at all loop devices
         local device
         device=$(loop_over "$(image_of data)")
         bed_loops+=("$device")
