@@ -722,26 +722,14 @@ made_by_mode() {
         assert_success
 }
 
-# is_elsewhere PID NAMESPACE: it has left that mount namespace.
-is_elsewhere() {
-        [[ $(readlink "/proc/$1/ns/mnt") != "$2" ]]
-}
-
 @test "a container whose process has left its mount namespace, and may have the volume in another one, still has it" {
-        local leaver namespace
         directory_pool
         made_by_mode data SINGLE_NODE_SINGLE_WRITER
         start_container plain
-        # in a namespace of its own first, where nobody else is
-        background nsenter --target "$CONTAINER_PID" --user --mount --pid -S 0 -G 0 -- /bin/busybox unshare -m \
-                /bin/busybox sh -c 'echo >/ready; while [ ! -e /go ]; do sleep 0.1; done; exec /bin/busybox unshare -m sleep 1000'
-        wait_until 10 test -e "$CONTAINER_ROOTFS/ready"
-        leaver=$(pgrep -P "$BACKGROUND_PID")
-        helper mount-volume "{\"container\": $leaver, \"volume\": \"data\", \"target\": \"/data\"}"
+        begin_leaver
+        helper mount-volume "{\"container\": $LEAVER, \"volume\": \"data\", \"target\": \"/data\"}"
         assert_success
-        namespace=$(readlink "/proc/$leaver/ns/mnt")
-        in_container touch /go
-        wait_until 10 is_elsewhere "$leaver" "$namespace"
+        leaver_leaves
         start_container plain 300000
         mount_volume data /data
         assert_failure EBUSY
@@ -749,8 +737,8 @@ is_elsewhere() {
         assert_success
         mount_volume data /data
         assert_failure EBUSY
-        kill -KILL "$leaver"
-        wait_until 10 process_is_gone "$leaver"
+        kill -KILL "$LEAVER"
+        wait_until 10 process_is_gone "$LEAVER"
         mount_volume data /data
         assert_success
 }

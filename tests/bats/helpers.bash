@@ -367,6 +367,26 @@ as_user() {
         "$FLEXGRAFT_TOOLS/enter" "$CONTAINER_PID" "$bed_letters" --user "$@" 3>&-
 }
 
+# begin_leaver: LEAVER, a process of the current container in a mount namespace where nobody else is, until leaver_leaves: it goes to another.
+begin_leaver() {
+        background nsenter --target "$CONTAINER_PID" --user --mount --pid -S 0 -G 0 -- /bin/busybox unshare -m \
+                /bin/busybox sh -c 'echo >/ready; while [ ! -e /go ]; do sleep 0.1; done; exec /bin/busybox unshare -m sleep 1000'
+        wait_until 10 test -e "$CONTAINER_ROOTFS/ready"
+        LEAVER=$(pgrep -P "$BACKGROUND_PID")
+}
+
+leaver_leaves() {
+        local namespace
+        namespace=$(readlink "/proc/$LEAVER/ns/mnt")
+        touch "$CONTAINER_ROOTFS/go"
+        wait_until 10 is_elsewhere "$LEAVER" "$namespace"
+}
+
+# is_elsewhere PID NAMESPACE: it has left that mount namespace.
+is_elsewhere() {
+        [[ $(readlink "/proc/$1/ns/mnt") != "$2" ]]
+}
+
 # container_letters KIND: the namespaces that matter to every process of such a container, as the tool enter calls them, in bed_letters.
 container_letters() {
         bed_letters=m

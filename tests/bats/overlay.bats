@@ -559,27 +559,17 @@ check_odd() {
         assert_success
 }
 
-# is_elsewhere PID NAMESPACE: it has left that mount namespace.
-is_elsewhere() {
-        [[ $(readlink "/proc/$1/ns/mnt") != "$2" ]]
-}
-
 @test "an upper directory is still the overlay's of a process that has left its mount namespace, where nobody else is" {
-        local layers="\"lower\": \"$LOWER\", \"upper\": \"$UPPER\", \"work\": \"$WORK\"" leaver namespace
+        local layers="\"lower\": \"$LOWER\", \"upper\": \"$UPPER\", \"work\": \"$WORK\""
         start_container plain
-        background nsenter --target "$CONTAINER_PID" --user --mount --pid -S 0 -G 0 -- /bin/busybox unshare -m \
-                /bin/busybox sh -c 'echo >/ready; while [ ! -e /go ]; do sleep 0.1; done; exec /bin/busybox unshare -m sleep 1000'
-        wait_until 10 test -e "$CONTAINER_ROOTFS/ready"
-        leaver=$(pgrep -P "$BACKGROUND_PID")
-        helper mount-overlay "{\"container\": $leaver, \"target\": \"/data\", $layers}"
+        begin_leaver
+        helper mount-overlay "{\"container\": $LEAVER, \"target\": \"/data\", $layers}"
         assert_success
-        namespace=$(readlink "/proc/$leaver/ns/mnt")
-        touch "$CONTAINER_ROOTFS/go"
-        wait_until 10 is_elsewhere "$leaver" "$namespace"
+        leaver_leaves
         start_container plain 200000
         mount_layers "$layers"
         assert_failure EBUSY
-        [[ $(json_field .message) == *"$leaver"* ]]
+        [[ $(json_field .message) == *"$LEAVER"* ]]
 }
 
 @test "a work directory is one overlay's at a time, and no other's upper directory" {
