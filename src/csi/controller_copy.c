@@ -8,7 +8,7 @@
 #include "base/text.h"
 
 /* Copies of every pool have these; a volume without one has this. */
-static const char *const common[][2] = { { "idMappable", "auto" }, { "kataContainers", "false" } };
+static const char *const common[][2] = { { "idMappable", "auto" }, { "cache", "auto" }, { "kataContainers", "false" } };
 
 static const char *default_of(const char *key)
 {

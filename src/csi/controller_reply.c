@@ -153,18 +153,29 @@ static char *id_of(struct call *call, const json_t *reply)
         return csi_text(call, id);
 }
 
+/* What a node is told of the volume's own parameters. */
+static void put_parameters(struct call *call, const json_t *reply, Csi__V1__Volume *volume)
+{
+        static const char *const names[] = { "idMappable", "cache" };
+
+        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+                const char *value = json_member_text(json_object_get(reply, "parameters"), names[i]);
+
+                if (value[0] != '\0')
+                        add_context(call, volume, names[i], value);
+        }
+}
+
 Csi__V1__Volume *controller_volume(struct call *call, const json_t *reply)
 {
         Csi__V1__Volume *volume = call_memory(call, sizeof *volume);
-        const char *mappable = json_member_text(json_object_get(reply, "parameters"), "idMappable");
 
         csi__v1__volume__init(volume);
         volume->volume_id = id_of(call, reply);
         volume->capacity_bytes = reply_bytes(reply, "size");
-        volume->volume_context = call_memory(call, 8 * sizeof(void *));
+        volume->volume_context = call_memory(call, 9 * sizeof(void *));
         add_context(call, volume, "type", json_member_text(reply, "type"));
-        if (mappable[0] != '\0')
-                add_context(call, volume, "idMappable", mappable);
+        put_parameters(call, reply, volume);
         if (controller_is_shared(reply))
                 put_share(call, reply, volume);
         if (!controller_is_shared(reply))

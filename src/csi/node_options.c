@@ -24,7 +24,7 @@
 static const char *const known_keys[] = { "type",        "pool",           "profile",    "size",        "image",
                                           "preallocate", "usage",          "source",     "device",      "path",
                                           "recursive",   "mode",           "inodes",     "volumegroup", "volumeID",
-                                          "eraseAfter",  "kataContainers", "idMappable", NULL };
+                                          "eraseAfter",  "kataContainers", "idMappable", "cache",       NULL };
 
 /* Those of a volume on a server, in any case; csi-driver-nfs has the rest of them, too, and they say nothing here. */
 static const char *const server_keys[] = { "server",           "share",    "subDir", "mountOptions",

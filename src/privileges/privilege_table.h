@@ -287,7 +287,7 @@ static const struct privilege_row privilege_table[] = {
         { "mount",
           { CAP_SYS_ADMIN, CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE, -1 },
           { GROUP_NODE_MOUNT, GROUP_USES, GROUP_GUARD, GROUP_NETWORK, GROUP_PROVISION, GROUP_REMAP_START, "pwrite64",
-            "fgetxattr", "fsetxattr", "fremovexattr" } },
+            "getxattr", "fgetxattr", "fsetxattr", "fremovexattr" } },
         { "unmount",
           { CAP_SYS_ADMIN, CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE, -1 },
           { GROUP_NODE_MOUNT, GROUP_USES, GROUP_GUARD, GROUP_PROVISION } },
@@ -312,7 +312,7 @@ static const struct privilege_row privilege_table[] = {
           { GROUP_NODE_MOUNT, GROUP_USES, GROUP_GUARD, GROUP_PROVISION, GROUP_DIRECTORY, "ioctl/freeze", "fsetxattr",
             "pwrite64" /* ends a restore */, "socket/stream" /* whether kubelet answers */,
             /* exchanges a mount that a pod cannot id-map */
-            GROUP_REMAP_START, "socketpair", "sendmsg" } },
+            GROUP_REMAP_START, "socketpair", "sendmsg", "getxattr" } },
         { "volume-create",
           { CAP_SYS_ADMIN, CAP_SYS_PTRACE, CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, -1 },
           { GROUP_USES, GROUP_GUARD, GROUP_PROVISION, GROUP_DIRECTORY, GROUP_SHARE, GROUP_COPY, "fgetxattr",

@@ -437,6 +437,16 @@ directory_pool() {
         answers OK
 }
 
+@test "a class whose cache is always must have idMappable always, too" {
+        csi CreateVolume "$(volume_request data '"parameters": {"cache": "always"}')"
+        answers INVALID_ARGUMENT cache idMappable
+        csi CreateVolume "$(volume_request data '"parameters": {"cache": "sometimes", "idMappable": "always"}')"
+        answers INVALID_ARGUMENT cache
+        is "$(provisioned)" '' records
+        make_volume data '"parameters": {"cache": "always", "idMappable": "always"}'
+        assert_field '.volume.volume_context | .idMappable + .cache' alwaysalways
+}
+
 @test "what the resizer and the provisioner say of a claim among a VolumeAttributesClass's parameters is no change" {
         local claim='"csi.storage.k8s.io/pvc/name": "claim", "csi.storage.k8s.io/pv/name": "pv"'
         make_volume data "\"mutable_parameters\": {\"eraseAfter\": \"true\", $claim}"
@@ -591,7 +601,7 @@ END_OF_CLASSES
         write_profiles "\"db\": $(profile_for fast '"fs_type": "ext4"'), \"more\": $(profile_for fast)"
         make_volume data '"parameters": {"profile": "db"}'
         for wrong in '"profile": "more"=profile' '"profile": "db", "pool": "default"=profile' '"idMappable": "always"=idMappable' \
-                '"kataContainers": "true"=kataContainers' '"fsType": "xfs"=fsType' '"colour": "blue"=colour'; do
+                '"idMappable": "always", "cache": "always"=idMappable' '"kataContainers": "true"=kataContainers' '"fsType": "xfs"=fsType' '"colour": "blue"=colour'; do
                 copy_of data "${wrong%=*}"
                 answers INVALID_ARGUMENT "${wrong##*=}" || { echo "$wrong"; return 1; }
         done

@@ -421,19 +421,19 @@ option() {
         is "$(option '.mountOptions // "none"')" none
 }
 
-@test "idMappable of a class is an attribute of its volumes, and what their mount is asked for" {
+@test "idMappable and cache of a class are attributes of its volumes, and what their mount is asked for" {
         make_program volume-create '{"status": "Success", "volume": {"name": "data", "type": "nfs", "id": "data", "path": "nas.example.org:/export/data", "targetType": "mount", "size": 8388608,
-                "parameters": {"server": "nas.example.org", "share": "/export", "idMappable": "always"}}}'
+                "parameters": {"server": "nas.example.org", "share": "/export", "idMappable": "always", "cache": "always"}}}'
         mount_verb
-        csi CreateVolume "$(volume_request data '"parameters": {"server": "nas.example.org", "share": "/export", "idMappable": "always"}')"
+        csi CreateVolume "$(volume_request data '"parameters": {"server": "nas.example.org", "share": "/export", "idMappable": "always", "cache": "always"}')"
         answers OK
-        is "$(requests '.[0].parameters.idMappable')" always
-        assert_field '.volume.volume_context | [.server, .share, .subDir, .idMappable] | join(" ")' "nas.example.org /export data always"
+        is "$(requests '.[0].parameters | .idMappable + .cache')" alwaysalways
+        assert_field '.volume.volume_context | [.server, .share, .subDir, .idMappable, .cache] | join(" ")' "nas.example.org /export data always always"
         CONTEXT=$(jq -c .volume.volume_context <<<"$json")
         CONTEXT=${CONTEXT:1:-1}
         publish
         answers OK
-        is "$(option '[.type, .share, .idMappable] | join(" ")')" "nfs /export/data always"
+        is "$(option '[.type, .share, .idMappable, .cache] | join(" ")')" "nfs /export/data always always"
 }
 
 # many_publishes: one NodePublishVolume for each of 27 volumes, at one time, in the background; their answers in the file publishes. @ in

@@ -705,6 +705,144 @@ shown() {
         exchange_swept --kill
 }
 
+# ---- one daemon for several pods
+
+# daemons: how many.
+daemons() {
+        keepers | wc -l
+}
+
+@test "pods that have a volume alike share a remap-daemon, which ends with the last, and each has its own mount and its options" {
+        published idMappable=always mountOptions=noexec
+        is "$(daemons)" 1
+        SPECS[data]=$(spec data type=bind "source=$BEHIND" idMappable=always mountOptions=noatime)
+        kubelet_publish data pod-2
+        is "$(daemons)" 1
+        [[ ,$(findmnt --noheadings --first-only --output VFS-OPTIONS --target "$(pod_dir data)"), == *,noexec,* ]]
+        [[ ,$(findmnt --noheadings --first-only --output VFS-OPTIONS --target "$(pod_dir data pod-2)"), == *,noatime,* ]]
+        [[ ,$(findmnt --noheadings --first-only --output VFS-OPTIONS --target "$(pod_dir data pod-2)"), != *,noexec,* ]]
+        mkdir "$FILES/inner"
+        mount -t tmpfs tmpfs "$(pod_dir data)/inner"
+        is "$(type_at "$(pod_dir data pod-2)/inner")" fuse.flexgraft "below the other pod's"
+        umount "$(pod_dir data)/inner"
+        kubelet_unpublish data
+        echo text >"$(pod_dir data pod-2)/file"
+        is "$(<"$FILES/file")" text
+        is_mappable "$(pod_dir data pod-2)"
+        stop_container "$CONTAINER_PID"
+        kubelet_unpublish data pod-2
+        wait_until 10 no_keepers
+        is "$(volume_records)" ''
+}
+
+@test "a pod that may not write, and one whose volume is another directory by now, has a remap-daemon of its own" {
+        mkdir "$FILES/part"
+        write_policy "\"kinds\": [\"bind\"], \"sources\": [\"$BEHIND\"]"
+        SPECS[data]=$(spec data type=bind "source=$BEHIND/part" idMappable=always)
+        kubelet_publish data
+        kubelet_publish data pod-2 @readwrite=ro
+        is "$(daemons)" 2
+        mount -o remount,bind,rw "$(pod_dir data pod-2)"
+        run ! touch "$(pod_dir data pod-2)/file"
+        [[ $output == *'Read-only file system'* ]]
+        mv "$BEHIND/part" "$BEHIND/former"
+        mkdir "$BEHIND/part"
+        kubelet_publish data pod-3
+        is "$(daemons)" 3
+        touch "$(pod_dir data pod-3)/new"
+        [[ -e $FILES/part/new && ! -e $FILES/former/new ]]
+        kubelet_unpublish data
+        kubelet_unpublish data pod-2
+        kubelet_unpublish data pod-3
+        wait_until 10 no_keepers
+}
+
+@test "a pod whose remap-daemon was killed gets a new one, which the next pod shares" {
+        local keeper
+        published idMappable=always
+        kubelet_publish data pod-2
+        keeper=$(keepers)
+        kill -STOP "$keeper"
+        kill -KILL "$(pgrep -P "$keeper" -x remap-daemon)" "$keeper"
+        wait_until 10 process_is_gone "$keeper"
+        call mount "$(pod_dir data)" "$(publish_spec data "$POD")"
+        assert_success
+        call mount "$(pod_dir data pod-2)" "$(publish_spec data pod-2)"
+        assert_success
+        is "$(daemons)" 1
+        touch "$(pod_dir data)/one" "$(pod_dir data pod-2)/two"
+        [[ -e $FILES/one && -e $FILES/two ]]
+        kubelet_unpublish data
+        kubelet_unpublish data pod-2
+        wait_until 10 no_keepers
+}
+
+@test "with cache always nothing is asked for twice, and what one pod of the node changes, another sees at once" {
+        local daemon before after
+        published idMappable=always cache=always
+        kubelet_publish data pod-2
+        is "$(daemons)" 1
+        is "$(getfattr --only-values --name flexgraft.cache "$(pod_dir data pod-2)")" always
+        echo text >"$(pod_dir data)/file"
+        stat "$(pod_dir data)/file" >/dev/null
+        daemon=$(pgrep -P "$(keepers)" -x remap-daemon)
+        before=$(awk '$1 == "syscw:" { print $2 }' "/proc/$daemon/io")
+        stat "$(pod_dir data)/file" "$(pod_dir data)/file" >/dev/null
+        after=$(awk '$1 == "syscw:" { print $2 }' "/proc/$daemon/io")
+        is "$((after - before))" 0 "answers"
+        echo longer >"$(pod_dir data pod-2)/file"
+        is "$(stat -c %s "$(pod_dir data)/file")" 7
+        mv "$(pod_dir data pod-2)/file" "$(pod_dir data pod-2)/moved"
+        run ! stat "$(pod_dir data)/file"
+        kubelet_unpublish data
+        kubelet_unpublish data pod-2
+        wait_until 10 no_keepers
+}
+
+@test "cache always is refused where others change the files: without always, by several nodes, and beside a pod with another daemon" {
+        local word
+        for word in '' auto never; do
+                SPECS[data]=$(spec data type=bind "source=$BEHIND" ${word:+"idMappable=$word"} cache=always)
+                call mount "$(pod_dir data)" "$(publish_spec data "$POD")" || :
+                assert_refused cache idMappable
+        done
+        for word in MULTI_NODE_MULTI_WRITER MULTI_NODE_SINGLE_WRITER; do
+                SPECS[data]=$(spec data type=bind "source=$BEHIND" idMappable=always cache=always "accessMode=$word")
+                call mount "$(pod_dir data)" "$(publish_spec data "$POD")" || :
+                assert_refused cache "access mode"
+        done
+        SPECS[data]=$(spec data type=bind "source=$BEHIND" idMappable=always cache=yes)
+        call mount "$(pod_dir data)" "$(publish_spec data "$POD")" || :
+        assert_refused cache
+        published idMappable=always cache=always
+        call mount "$(pod_dir data pod-2)" "$(publish_spec data pod-2 @readwrite=ro)" || :
+        assert_refused "$(pod_dir data)" '"cache": "always"'
+        SPECS[data]=$(spec data type=bind "source=$BEHIND" idMappable=always)
+        call mount "$(pod_dir data pod-2)" "$(publish_spec data pod-2)" || :
+        assert_refused "$(pod_dir data)" '"cache": "always"'
+        is "$(daemons)" 1
+        kubelet_unpublish data
+        wait_until 10 no_keepers
+        is "$(volume_records)" ''
+}
+
+@test "an exchanged mount shares the remap-daemon of another pod, too" {
+        published
+        kubelet_publish data pod-2
+        echo '{}' >"$KUBELET/pods/$POD/userns"
+        echo '{}' >"$KUBELET/pods/pod-2/userns"
+        helper volume-reconcile
+        assert_success
+        is "$(daemons)" 1
+        is "$(type_at "$(pod_dir data)"):$(type_at "$(pod_dir data pod-2)")" fuse.flexgraft:fuse.flexgraft
+        touch "$(pod_dir data)/one" "$(pod_dir data pod-2)/two"
+        [[ -e $FILES/one && -e $FILES/two ]]
+        kubelet_unpublish data pod-2
+        touch "$(pod_dir data)/three"
+        kubelet_unpublish data
+        wait_until 10 no_keepers
+}
+
 # ---- CSI
 
 @test "a volume of a StorageClass with idMappable is published so, by a csi-driver that is stopped, and killed, meanwhile" {

@@ -101,7 +101,7 @@ KINDS = {
 }
 
 # What the driver knows, by kind (it ignores the rest), and what it needs one of.
-COMMON_OPTIONS = {"type", "idMappable", "mountOptions"}
+COMMON_OPTIONS = {"type", "idMappable", "cache", "mountOptions"}
 OPTIONS = {
     "loop": {"pool", "image", "size", "preallocate"},
     "block": {"source", "device"},

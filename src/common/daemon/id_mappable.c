@@ -2,7 +2,9 @@
 #include "daemon/id_mappable.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/mount.h>
+#include <sys/xattr.h>
 
 #include "daemon/remap.h"
 #include "mount/authority.h"
@@ -65,6 +67,16 @@ int id_mappable_serve(struct remap_source source, uint64_t attributes, const cha
         source.state = &state;
         return remap_mount_mappable(&source, (unsigned)(attributes | (own & REMAP_KEPT_ATTRIBUTES)), ret_key, &pid,
                                     error);
+}
+
+enum remap_cache id_mappable_cache(const char *dir)
+{
+        const char *always = remap_cache_words[REMAP_CACHE_ALWAYS];
+        char word[16];
+        ssize_t n = getxattr(dir, REMAP_CACHE_ATTRIBUTE, word, sizeof word);
+
+        return n == (ssize_t)strlen(always) && memcmp(word, always, strlen(always)) == 0 ? REMAP_CACHE_ALWAYS
+                                                                                         : REMAP_CACHE_AUTO;
 }
 
 int id_mappable_is_served(const char *state_dir, uint64_t key, struct error *error)

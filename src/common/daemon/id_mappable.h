@@ -42,6 +42,9 @@ int id_mappable_try(int mount_fd, const char *source, bool recursive, struct err
 int id_mappable_serve(struct remap_source source, uint64_t attributes, const char *state_dir, uint64_t *ret_key,
                       struct error *error);
 
+/* id_mappable_cache() - how what is mounted on a directory was asked for. A daemon of an older version does not say. */
+enum remap_cache id_mappable_cache(const char *dir);
+
 /*
  * id_mappable_is_served() - whether the remap-daemon with that key runs; key 0: there is none, and none is needed. Returns
  * 1 or 0, or negative errno: it cannot be found out.

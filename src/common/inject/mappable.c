@@ -8,7 +8,6 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -183,17 +182,6 @@ static int check_directory(const struct job *job, int source_fd, struct error *e
         return S_ISDIR(stx.stx_mode) ? 0 : fail(error, ENOTDIR, "open", job->source);
 }
 
-/* How what is mounted there was asked for. A daemon of an older version does not say. */
-static enum remap_cache cache_of(const char *target)
-{
-        const char *always = remap_cache_words[REMAP_CACHE_ALWAYS];
-        char word[16];
-        ssize_t n = getxattr(target, REMAP_CACHE_ATTRIBUTE, word, sizeof word);
-
-        return n == (ssize_t)strlen(always) && memcmp(word, always, strlen(always)) == 0 ? REMAP_CACHE_ALWAYS
-                                                                                         : REMAP_CACHE_AUTO;
-}
-
 /*
  * What is mounted on the target. Returns 1: this, and it is served; 0: nothing, or one that is not served any more. An
  * automount (autofs) is nothing: it may be this mount that it waits for.
@@ -225,9 +213,9 @@ static int look(struct job *job, int target_fd, struct error *error)
         if (((fs.f_flag & ST_RDONLY) != 0) != job->request->read_only)
                 return fail_because(error, EBUSY, "look", job->target, "it is mounted %s",
                                     job->request->read_only ? "for writing" : "read-only");
-        if (cache_of(job->target) != job->request->cache)
+        if (id_mappable_cache(job->target) != job->request->cache)
                 return fail_because(error, EBUSY, "look", job->target, "it is mounted with \"cache\": \"%s\"",
-                                    remap_cache_words[cache_of(job->target)]);
+                                    remap_cache_words[id_mappable_cache(job->target)]);
         return 1;
 }
 

@@ -10,6 +10,7 @@
 
 #define FOR_MACHINES "kataContainers"
 #define ID_MAPPABLE "idMappable"
+#define CACHE "cache"
 
 #define COMMA ,
 #define ROW(word, parameters) &pool_##word
@@ -25,6 +26,21 @@ static bool is_id_mappable(const json_t *value)
         return text != NULL && text_among(text, words);
 }
 
+static bool is_cache(const json_t *value)
+{
+        static const char *const words[] = { "auto", POOL_CACHE_ALWAYS, NULL };
+        const char *text = json_string_value(value);
+
+        return text != NULL && text_among(text, words);
+}
+
+static bool is_word(const json_t *parameters, const char *name, const char *word)
+{
+        const char *value = json_string_value(json_object_get(parameters, name));
+
+        return value != NULL && strcmp(value, word) == 0;
+}
+
 /* What volumes of every pool can have; their values are strings, too. */
 static const struct file_key common_parameters[] = {
         { "eraseAfter", "\"true\" or \"false\"", file_key_is_flag, false, "true",
@@ -33,6 +49,8 @@ static const struct file_key common_parameters[] = {
           "Whether the volume is for containers in virtual machines.", NULL },
         { ID_MAPPABLE, "\"auto\", \"always\" or \"never\"", is_id_mappable, false, "auto",
           "Whether CSI's pods get it through remap-daemon where its filesystem cannot be id-mapped.", NULL },
+        { CACHE, "\"auto\" or \"always\"", is_cache, false, "auto",
+          "Whether remap-daemon asks for nothing twice, since one node alone changes the files.", NULL },
         {},
 };
 
@@ -117,16 +135,19 @@ int pool_kind_check_parameters(const struct pool_kind *kind, const json_t *param
             !file_keys_check(kind->parameters, own, /* strict= */ true, complaint))
                 return fail_because(error, EINVAL, "check parameters", "parameters", "in a pool of type %s: %s",
                                     kind->type, complaint);
+        if (is_word(parameters, CACHE, POOL_CACHE_ALWAYS) && !is_word(parameters, ID_MAPPABLE, POOL_ID_MAPPABLE_ALWAYS))
+                return fail_because(error, EINVAL, "check parameters", "parameters",
+                                    "\"" CACHE "\": \"" POOL_CACHE_ALWAYS "\" needs \"" ID_MAPPABLE
+                                    "\": \"" POOL_ID_MAPPABLE_ALWAYS "\"");
         r = pool_kind_check_machines(kind, parameters, error);
         return r < 0 || kind->check_parameters == NULL ? r : kind->check_parameters(parameters, error);
 }
 
 need_set pool_kind_parameter_needs(const struct pool_kind *kind, const json_t *parameters)
 {
-        const char *mappable = json_string_value(json_object_get(parameters, ID_MAPPABLE));
         need_set needs = kind->parameter_needs != NULL ? kind->parameter_needs(parameters) : 0;
 
-        if (mappable != NULL && strcmp(mappable, POOL_ID_MAPPABLE_ALWAYS) == 0)
+        if (is_word(parameters, ID_MAPPABLE, POOL_ID_MAPPABLE_ALWAYS))
                 needs |= kind->mappable_needs;
         if (pool_parameter_flag(parameters, FOR_MACHINES,
                                 false)) /* what the machine sees is in an image in the volume */

@@ -40,4 +40,7 @@
 #define POOL_ID_MAPPABLE_ALWAYS "always"
 #define POOL_ID_MAPPABLE_WORDS "auto", POOL_ID_MAPPABLE_ALWAYS, "never"
 
+/* The parameter cache, and the option, are "auto" or this. */
+#define POOL_CACHE_ALWAYS "always"
+
 #endif

@@ -62,7 +62,7 @@ static const struct key keys[] = {
           .help = "filesystem that it is formatted with when it is first used" },
         { "parameters", CREATE, 0, KEY_STRINGS, FIELD(parameters),
           .help = "object of strings; eraseAfter and kataContainers (true, false); "
-                  "idMappable (auto, always, never); " POOL_PARAMETERS },
+                  "idMappable (auto, always, never); cache (auto, always); " POOL_PARAMETERS },
         { "parameters", CAPACITY, 0, KEY_STRINGS, FIELD(parameters),
           .help = "room for volumes with these parameters, as volume-create has them; needs pool" },
         { "eraseAfter", CREATE, 0, KEY_BOOLEAN, .take = take_erase_after, .preset = "true",

@@ -41,6 +41,11 @@ bool access_is_single(const char *mode)
         return strcmp(mode, SINGLE) == 0;
 }
 
+bool access_is_of_nodes(const char *mode)
+{
+        return text_starts(mode, "MULTI_NODE_") && !access_reads_only(mode);
+}
+
 static bool is_of_container(const struct mount_record *mount, const struct mount_record *record)
 {
         return container_same_namespace(&mount->mnt_ns, &record->mnt_ns) &&

@@ -37,6 +37,9 @@ bool access_reads_only(const char *mode);
 /* access_is_single() - whether volumes of a mode are for one pod alone. */
 bool access_is_single(const char *mode);
 
+/* access_is_of_nodes() - whether several nodes may write to volumes of a mode, or one to what others read. */
+bool access_is_of_nodes(const char *mode);
+
 /*
  * access_check_pod() - that a pod's directory may have a volume of a mode. keys: those of the volume; file: its
  * record's, of which the caller holds the lock.

@@ -7,9 +7,9 @@
 
 #include "base/fd.h"
 #include "daemon/id_mappable.h"
-#include "mount/identity.h"
 #include "process/log.h"
 #include "volume/kinds.h"
+#include "volume/mappable_daemon.h"
 #include "volume/mappable_exchange.h"
 #include "volume/pod_users.h"
 
@@ -40,25 +40,15 @@ static void tell(struct volume_call *call, const struct error *error)
 static int serve(const struct volume_call *call, const struct mount_attributes *attributes, int *mount_fd,
                  struct volume_served *ret_served, struct error *error)
 {
-        const char *dir = call->request->dir;
         const struct mount_attributes own = { .set = attributes->set,
                                               .clear = attributes->clear,
                                               .propagation = attributes->propagation };
-        cleanup_close int fd = -EBADF;
-        struct mount_seen source;
-        int r = mount_see(*mount_fd, "", &source);
+        int fd = volume_mappable_mount(call, *mount_fd, call->request->dir, &own, ret_served, error);
 
-        if (r < 0)
-                return fail(error, -r, "statx", dir);
-        ret_served->source_device = source.device;
-        fd = id_mappable_serve((struct remap_source){ .mount_fd = *mount_fd, .name = dir }, attributes->set,
-                               call->config.state_dir, &ret_served->key, error);
         if (fd < 0)
                 return fd;
-        if ((r = detached_mount_set(fd, dir, &own, /* user_ns_fd= */ -1, error)) < 0)
-                return r;
         fd_close(mount_fd); /* the daemon has its own descriptor */
-        *mount_fd = fd_take(&fd);
+        *mount_fd = fd;
         return 0;
 }
 

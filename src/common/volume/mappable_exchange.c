@@ -12,6 +12,7 @@
 #include "mount/on_node.h"
 #include "mount/options.h"
 #include "process/log.h"
+#include "volume/mappable_daemon.h"
 #include "volume/mount_dir.h"
 
 /* What the directory shows. An automount there is not set off. */
@@ -92,26 +93,19 @@ int volume_mappable_settle(struct volume_call *call, struct mount_dir *place, st
 /* ---- the exchange */
 
 /* A mount of what clone_fd is of, with its attributes, which are those of the pod. */
-static int serve(const struct volume_call *call, int clone_fd, const char *dir, uint64_t *ret_key, struct error *error)
+static int serve(const struct volume_call *call, int clone_fd, const char *dir, struct volume_served *ret_served,
+                 struct error *error)
 {
-        const struct mount_attributes own = { .propagation = (uint64_t)call->request->mount_options.propagation };
-        cleanup_close int fd = -EBADF;
-        uint64_t attributes;
-        int r = mount_options_of(clone_fd, &attributes);
+        struct mount_attributes own = { .propagation = (uint64_t)call->request->mount_options.propagation };
+        int r = mount_options_of(clone_fd, &own.set);
 
-        if (r < 0)
-                return fail(error, -r, "statfs", dir);
-        fd = id_mappable_serve((struct remap_source){ .mount_fd = clone_fd, .name = dir }, attributes,
-                               call->config.state_dir, ret_key, error);
-        if (fd < 0)
-                return fd;
-        r = own.propagation == 0 ? 0 : detached_mount_set(fd, dir, &own, /* user_ns_fd= */ -1, error);
-        return r < 0 ? r : fd_take(&fd);
+        return r < 0 ? fail(error, -r, "statfs", dir)
+                     : volume_mappable_mount(call, clone_fd, dir, &own, ret_served, error);
 }
 
 /* Writes the new mount into the record, and puts it beneath. */
-static int put_beneath(struct volume_call *call, struct mount_dir *place, int mount_fd, int top_fd, uint64_t key,
-                       struct error *error)
+static int put_beneath(struct volume_call *call, struct mount_dir *place, int mount_fd, int top_fd,
+                       const struct volume_served *served, struct error *error)
 {
         const struct mount_identity former = place->identity;
         struct error ignored; /* the first failure is the one to report */
@@ -122,8 +116,8 @@ static int put_beneath(struct volume_call *call, struct mount_dir *place, int mo
                 return fail(error, -r, "statx", place->dir);
         place->replaces = former.id;
         place->identity = meant.identity;
-        place->remap_key = key;
-        place->source_device = former.device;
+        place->remap_key = served->key;
+        place->source_device = served->source_device;
         if ((r = volume_call_save(call, FILE_ORDERED, error)) < 0 ||
             (r = on_node_place_beneath(mount_fd, top_fd, place->dir, error)) < 0)
                 (void)roll_back(call, place, &former, &ignored); /* if it cannot be written the next call does it */
@@ -136,7 +130,7 @@ int volume_mappable_exchange(struct volume_call *call, struct mount_dir *place, 
         cleanup_close int clone_fd = -EBADF;
         cleanup_close int mount_fd = -EBADF;
         struct mount_seen seen;
-        uint64_t key;
+        struct volume_served served;
         int r;
 
         top_fd = open_top(place, &seen, error);
@@ -155,10 +149,10 @@ int volume_mappable_exchange(struct volume_call *call, struct mount_dir *place, 
                                     "this kernel cannot id-map a FUSE filesystem; use Linux 6.12 or later");
         if ((r = check_below(top_fd, place->dir, error)) < 0 || try_only)
                 return r < 0 ? r : 1;
-        mount_fd = serve(call, clone_fd, place->dir, &key, error);
+        mount_fd = serve(call, clone_fd, place->dir, &served, error);
         if (mount_fd < 0)
                 return mount_fd;
-        if ((r = put_beneath(call, place, mount_fd, top_fd, key, error)) < 0)
+        if ((r = put_beneath(call, place, mount_fd, top_fd, &served, error)) < 0)
                 return r;
         r = finish(call, place, top_fd, error);
         return r < 0 ? r : 1;

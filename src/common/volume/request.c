@@ -205,6 +205,31 @@ static int take_id_mappable(void *object, const char *name, const json_t *value,
         return r;
 }
 
+static int take_cache(void *object, const char *name, const json_t *value, struct error *error)
+{
+        struct volume_request *request = object;
+        size_t index;
+        int r = key_word(remap_cache_words, name, value, &index, error);
+
+        if (r == 0)
+                request->cache = (enum remap_cache)index;
+        return r;
+}
+
+/* What is remembered of files is right as long as one daemon alone changes them. */
+static int check_cache(const struct volume_request *request, struct error *error)
+{
+        if (request->cache == REMAP_CACHE_AUTO)
+                return 0;
+        if (request->id_mappable != ID_MAPPABLE_ALWAYS)
+                return json_value_refuse(error, "cache", "\"always\" needs \"idMappable\": \"always\"");
+        return request->access_mode == NULL || !access_is_of_nodes(request->access_mode)
+                       ? 0
+                       : json_value_refuse(error, "cache",
+                                           "\"always\" is for volumes that one node alone changes, and by the access "
+                                           "mode several use it");
+}
+
 /* volume_kind_read() reads it: a program that only wants the name links no kind. */
 static int take_type(void *object, const char *name, const json_t *value, struct error *error)
 {
@@ -242,6 +267,9 @@ static const struct key keys[] = {
           .help = "a filesystem that cannot be id-mapped, as NFS, is mounted through remap-daemon, so that the runtime "
                   "of a pod with a user namespace can: always; never; auto: where kubelet has noted that the pod has "
                   "one" },
+        { "cache", 1, 0, KEY_WORD, .words = remap_cache_words, .take = take_cache, .preset = "auto",
+          .help = "always: no other node, and nothing on the server, changes the files while pods have the volume, so "
+                  "that remap-daemon asks for nothing twice; with \"idMappable\": \"always\"" },
 };
 const struct key_table volume_request_keys = KEY_TABLE(keys);
 
@@ -275,6 +303,8 @@ static int parse_options(struct volume_request *request, const char *text, struc
                         return r;
         if (request->name[0] == '\0')
                 return json_value_refuse(error, keys[0].name, "the volume has no name");
+        if ((r = check_cache(request, error)) < 0)
+                return r;
         mount_options_default(&request->mount_options);
         request->read_only = request->read_only || request->mount_options.read_only;
         return 0;

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/key.h"
 #include "mount/options.h"
+#include "mount/remap_settings.h"
 #include "state/volume_record.h"
 #include "volume/verbs.h"
 
@@ -38,6 +39,7 @@ struct volume_request {
         bool block;              /* its device is wanted, not the filesystem on it */
         const char *access_mode; /* of CSI, a constant; NULL: none */
         enum id_mappable id_mappable;
+        enum remap_cache cache; /* of what serves it then (mount/remap_settings.h) */
         struct mount_options mount_options;
 };
 
