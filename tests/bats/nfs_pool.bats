@@ -212,6 +212,25 @@ node_nfs_mounts() {
 }
 
 # bats test_tags=kernel,nfs
+@test "the empty directory of a provisioner's volume, which a node that is lost made, is taken by the next call; no other is" {
+        local claim=pvc-0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0 wrong
+        with_server
+        nfs_pool '"mountPermissions": "0770"'
+        mkdir "$EXPORTED/$claim" "$EXPORTED/data"
+        for wrong in "\"name\": \"$claim\"" '"name": "data", "namespace": "-"'; do
+                create "{$wrong, \"size\": \"8m\", \"pool\": \"share\"}"
+                refused EEXIST adopt
+        done
+        touch "$EXPORTED/$claim/file"
+        create "{\"name\": \"$claim\", \"size\": \"8m\", \"pool\": \"share\", \"namespace\": \"-\"}"
+        refused EEXIST adopt
+        rm "$EXPORTED/$claim/file"
+        created "{\"name\": \"$claim\", \"size\": \"8m\", \"pool\": \"share\", \"namespace\": \"-\"}"
+        is "$(stat -c %a "$EXPORTED/$claim")" 770
+        removed "{\"name\": \"$claim\"}"
+        is "$(on_server)" data
+}
+
 @test "onDelete retain keeps a directory, archive renames it, and neither keeps an empty one" {
         local pvc='"parameters": {"csi.storage.k8s.io/pvc/namespace": "team", "csi.storage.k8s.io/pvc/name": "claim"}'
         with_server

@@ -157,6 +157,10 @@ struct pool_kind {
         bool (*is_looked_at)(const struct config *config, const struct pool *pool, const char *id);
         /* whether it is blank: 1 or 0 */
         int (*is_blank)(const struct config *config, const struct pool *pool, const char *id, struct error *error);
+        /* whether what has the id is what a call for this very volume made on another node, which did not answer: a new
+         * volume may be that; NULL: other nodes make nothing here */
+        bool (*is_of_other_call)(const struct config *config, const struct pool *pool,
+                                 const struct provision_record *record);
         /* have it keep whose it is, when no record tells it any more; NULL: it has no place for that */
         int (*keep_namespace)(const struct config *config, const struct pool *pool, const char *id,
                               const char *namespace, struct error *error);

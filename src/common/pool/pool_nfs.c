@@ -244,33 +244,6 @@ static int each(const struct config *config, const struct pool *pool, pool_item_
         return provision_record_each(&records, /* set_aside= */ true, pass_on, &walk, error);
 }
 
-static int create(const struct config *config, const struct pool *pool, const struct provision_record *record,
-                  struct pool_item *ret_item, struct error *error)
-{
-        cleanup_close int share_fd = pool_nfs_open_share(config, pool, error);
-        cleanup_close int parent_fd = -EBADF;
-        cleanup_close int fd = -EBADF;
-        const char *name;
-
-        if (share_fd < 0)
-                return share_fd;
-        parent_fd = pool_nfs_open_parent(share_fd, record->id, /* make= */ true, &name, error);
-        if (parent_fd < 0)
-                return parent_fd == -ENOENT ? fail(error, ENOENT, "make directory", record->id) : parent_fd;
-        if (mkdirat(parent_fd, name, 0755) < 0)
-                return fail(error, errno, "make directory", record->id);
-        if (pool->nfs.mode != 0) {
-                fd = pool_nfs_open_below(parent_fd, name, error);
-                if (fd < 0)
-                        return fd == -ENOENT ? fail(error, ENOENT, "make directory", record->id) : fd;
-                if (fchmod(fd, (mode_t)pool->nfs.mode) < 0)
-                        return fail(error, errno, "set mode", record->id);
-        }
-        put_item(pool, record->id, ret_item);
-        pool_nfs_put_identity(parent_fd, name, ret_item->identity);
-        return 0;
-}
-
 static int is_blank(const struct config *config, const struct pool *pool, const char *id, struct error *error)
 {
         cleanup_close int share_fd = pool_nfs_open_share(config, pool, error);
@@ -281,6 +254,60 @@ static int is_blank(const struct config *config, const struct pool *pool, const 
                 return fd;
         r = file_directory_is_empty(fd);
         return r < 0 ? fail(error, -r, "open directory", id) : r;
+}
+
+/* "pvc-" and a UUID, as provisioners name volumes: no other volume, of whatever cluster, has the name. */
+static bool is_unique_name(const char *name)
+{
+        static const char pattern[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+        const size_t length = strlen(name);
+        const char *uuid = name + length - (sizeof pattern - 1);
+
+        if (length < sizeof pattern - 1)
+                return false;
+        for (size_t i = 0; pattern[i] != '\0'; i++)
+                if (pattern[i] == '-' ? uuid[i] != '-' : strchr("0123456789abcdef", uuid[i]) == NULL)
+                        return false;
+        return true;
+}
+
+/* CSI's controller is asked again on another node if the node that it ran on is lost, and that one has no record here. */
+static bool is_of_other_call(const struct config *config, const struct pool *pool,
+                             const struct provision_record *record)
+{
+        struct error ignored;
+
+        return strcmp(record->namespace, PROVISION_OF_CSI) == 0 && is_unique_name(record->name) &&
+               strstr(record->id, record->name) != NULL && is_blank(config, pool, record->id, &ignored) == 1;
+}
+
+static int create(const struct config *config, const struct pool *pool, const struct provision_record *record,
+                  struct pool_item *ret_item, struct error *error)
+{
+        cleanup_close int share_fd = pool_nfs_open_share(config, pool, error);
+        cleanup_close int parent_fd = -EBADF;
+        cleanup_close int fd = -EBADF;
+        const char *name;
+        int r;
+
+        if (share_fd < 0)
+                return share_fd;
+        parent_fd = pool_nfs_open_parent(share_fd, record->id, /* make= */ true, &name, error);
+        if (parent_fd < 0)
+                return parent_fd == -ENOENT ? fail(error, ENOENT, "make directory", record->id) : parent_fd;
+        r = mkdirat(parent_fd, name, 0755) < 0 ? -errno : 0;
+        if (r < 0 && (r != -EEXIST || !is_of_other_call(config, pool, record)))
+                return fail(error, -r, "make directory", record->id);
+        if (pool->nfs.mode != 0) {
+                fd = pool_nfs_open_below(parent_fd, name, error);
+                if (fd < 0)
+                        return fd == -ENOENT ? fail(error, ENOENT, "make directory", record->id) : fd;
+                if (fchmod(fd, (mode_t)pool->nfs.mode) < 0)
+                        return fail(error, errno, "set mode", record->id);
+        }
+        put_item(pool, record->id, ret_item);
+        pool_nfs_put_identity(parent_fd, name, ret_item->identity);
+        return 0;
 }
 
 static int wipe(const struct config *config, const struct pool *pool, const char *id, struct error *error)
@@ -393,6 +420,7 @@ const struct pool_kind pool_nfs = { .type = "nfs",
                                     .create = create,
                                     .look = look,
                                     .is_blank = is_blank,
+                                    .is_of_other_call = is_of_other_call,
                                     .wipe = wipe,
                                     .erase = erase,
                                     .remove = remove_empty,

@@ -130,6 +130,9 @@ int create_claim(struct provision_call *call, uint64_t size_bytes, struct provis
                 if (known < 0)
                         return known;
         }
+        if (r == 0 && owner[0] == '\0' && call->kind->is_of_other_call != NULL &&
+            call->kind->is_of_other_call(&call->config, &call->pool, ret_record))
+                r = -ENOENT;
         if (r == 0)
                 return fail_because(error, EEXIST, "create volume", ret_record->id,
                                     "%s already exists in pool \"%.128s\"%s%.200s; to adopt it, name it as \"id\"",
