@@ -124,8 +124,14 @@ begin_changes() {
         trap 'exit 130' INT
         trap 'exit 143' TERM
         [[ -z $dry_run ]] || return 0
-        exec {lock}<"$1"
-        flock --timeout 300 "$lock" || fail "another $self is at work in ${1#"$root"}"
+        while :; do
+                [[ $action == uninstall ]] || mkdir -p "$1"
+                [[ -d $1 ]] || return 0
+                exec {lock}<"$1"
+                flock --timeout 300 "$lock" || fail "another $self is at work in ${1#"$root"}"
+                [[ ! $1 -ef /proc/self/fd/$lock ]] || break # else one that uninstalls took the directory away meanwhile
+                exec {lock}<&-
+        done
         for dir in "$1"/.flexgraft-install.??????; do
                 rm -rf "$dir"
         done

@@ -58,6 +58,31 @@ device_hook() {
         helper mount-hook "${arguments[@]}" <"$HOOK_STATE"
 }
 
+@test "a call that has the volume cdi keeps no other volume from being made, nor the files from being written" {
+        made cdi
+        make_pool other
+        written
+        stopped_at renameat "$FLEXGRAFT_BIN/volume-delete" '{"name": "cdi"}' # it has the lock of its name
+        run timeout 20 "$FLEXGRAFT_BIN/volume-create" '{"name": "web-1", "size": "1m", "pool": "other"}'
+        is "$status" 0
+        run timeout 20 "$FLEXGRAFT_BIN/mount-hook" --cdi
+        is "$status" 0
+        resumed
+        is "$(devices)" web-1
+}
+
+@test "mount-hook --cdi gives up when another process keeps the lock" {
+        written
+        jq -c '.timeouts.call = 2' "$FLEXGRAFT_CONFIG" >"$FLEXGRAFT_CONFIG.new"
+        mv "$FLEXGRAFT_CONFIG.new" "$FLEXGRAFT_CONFIG"
+        background_ready python3 -c 'import fcntl, os, struct, sys, time
+fd = os.open(sys.argv[1], os.O_RDWR)
+fcntl.fcntl(fd, 37, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 0, 0, 0))
+print("ready", flush=True); time.sleep(1000)' "$STATE_DIR/provisioned/.lock"
+        run -1 timeout 30 "$FLEXGRAFT_BIN/mount-hook" --cdi
+        [[ $output == *'timed out'* ]]
+}
+
 @test "mount-hook --cdi writes a device for each volume, and one for annotations" {
         made web-2
         made web-1 '"target": "/srv/data"'

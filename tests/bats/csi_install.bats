@@ -97,6 +97,19 @@ START=$'start flexgraft-csi.socket\nstart flexgraft-csi-registration.socket\nsta
 
 # ---- installing
 
+@test "an install that waits for an uninstall has a directory again" {
+        local holder
+        starts_installed
+        background_ready flock --no-fork "$PROGRAMS" sh -c 'echo ready; exec sleep 1000000'
+        holder=$BACKGROUND_PID
+        background "$INSTALL" --root "$NODE" --from "$FIRST" >"$BATS_TEST_TMPDIR/said" 2>&1
+        wait_until 10 pgrep --parent "$BACKGROUND_PID" --full 'flock --timeout'
+        rm -r "$PROGRAMS" # as an uninstall does with the lock
+        end_process "$holder"
+        wait "$BACKGROUND_PID"
+        holds "$FIRST"
+}
+
 @test "a fresh install leaves programs and units, and starts first the socket of calls, then that of the registration" {
         installed --from "$FIRST"
         holds "$FIRST"

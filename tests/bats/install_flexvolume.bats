@@ -116,6 +116,20 @@ with_programs() {
         chmod 0755 "$1"/{volume-reconcile,remap-upgrade}
 }
 
+@test "--run goes on with another driver's volume-reconcile when the first one is taken away" {
+        local path=$BATS_TEST_TMPDIR/path
+        with_programs "$FIRST" text
+        printf '#!/bin/sh\necho "$0"\n' >"$FIRST/volume-reconcile"
+        installed --from "$FIRST" --name a~b --name c~d
+        mkdir "$path"
+        printf '#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done; shift\nexec "$@"\n' >"$path/nsenter"
+        printf '#!/bin/sh\nrm -rf "%s/c~d"\nexec /bin/sleep 0.1\n' "$PLUGINS" >"$path/sleep"
+        chmod +x "$path"/*
+        PATH=$path:$PATH background "$INSTALL" --plugin-dir "$PLUGINS" --run >"$BATS_TEST_TMPDIR/said" 2>&1
+        wait_until 10 grep -qF "$PLUGINS/a~b/verbs/volume-reconcile" "$BATS_TEST_TMPDIR/said"
+        end_process "$BACKGROUND_PID"
+}
+
 @test "volume-reconcile and remap-upgrade go where the verbs are, from the directories of make and of make install, and again changes nothing" {
         with_programs "$FIRST" '\"upgraded\"'
         installed --from "$FIRST" --name a~b

@@ -553,6 +553,18 @@ mount_image() {
         [[ $output == *$'\nflexgraft_mounts 1\n'* && $output == *'target="/data",type="bind",state="wanted"} 1'* ]]
 }
 
+@test "mount-remove while the wanted mounts come back takes the wish, and no mount comes after it" {
+        unmade_wish /data
+        # the wish is read, and the locks of mounts are not taken: F_OFD_SETLKW is 38
+        stopped_at fcntl --where 2=38 "$FLEXGRAFT_BIN/mount-batch" "{\"container\": \"$BUNDLE_ID\", \"wanted\": true}"
+        helper mount-remove "{\"container\": \"$BUNDLE_ID\", \"target\": \"/data\"}"
+        assert_success
+        assert_wishes ''
+        resumed
+        is "$(jq -r .error.errno "$STOPPED")" EAGAIN
+        assert_mounts_at /data 0
+}
+
 @test "mount-remove by the id of a wish waits for a call that makes its mount, and takes nothing from it" {
         local id
         unmade_wish /data

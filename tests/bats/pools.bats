@@ -42,6 +42,16 @@ refuses_attach() {
 
 # ---- a volume that the driver made
 
+@test "volume-reconcile keeps no lock of a volume whose temporary file it removed" {
+        created '{"name": "data", "size": "1m"}'
+        echo half >"$STATE_DIR/provisioned/.gone.json.tmp"
+        stopped_at openat --where 2=pool-sums "$FLEXGRAFT_BIN/volume-reconcile" '{}' # it counts the pools
+        [[ ! -e $STATE_DIR/provisioned/.gone.json.tmp ]]
+        run timeout 10 "$FLEXGRAFT_BIN/volume-create" '{"name": "gone", "size": "1m"}'
+        is "$status" 0
+        resumed
+}
+
 @test "a volume that the driver makes from size has the record that volume-create writes" {
         make_pool fast
         attach_again data pool=fast @fsType=btrfs

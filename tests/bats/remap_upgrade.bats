@@ -392,6 +392,19 @@ header() {
         answer "text more again"
 }
 
+@test "what a newer program of another install serves is not taken from it" {
+        local before
+        remap_bed ext4
+        before=$(remap_processes)
+        install_again
+        the_remap_process remap-keeper
+        header "$REPLY" 56 9 # 9.1.0
+        helper remap-upgrade
+        assert_success
+        assert_field '.mounts[0].program' current
+        is "$(remap_processes)" "$before" processes
+}
+
 @test "a program that is too old to hand over is said to be, and serves on" {
         local before
         remap_bed ext4

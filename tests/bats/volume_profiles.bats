@@ -85,6 +85,14 @@ teardown() {
         is "$(jq -r .pool "$STATE_DIR/provisioned/other.json")" aa
 }
 
+@test "a call that has a volume of the name of the kept profiles keeps nobody waiting" {
+        created '{"name": "profiles.set", "size": "1m"}'
+        stopped_at renameat "$FLEXGRAFT_BIN/volume-delete" '{"name": "profiles.set"}'
+        run timeout 20 "$FLEXGRAFT_BIN/volume-capacity" '{"pool": "default"}'
+        is "$status" 0
+        resumed
+}
+
 @test "unknown fields of a profile are passed over" {
         write_profiles "\"db\": $(profile_for default '"fs_type": "ext4", "future": 1' '"future": {"a": [1]}, "comment": "text"')"
         created '{"name": "data", "size": "1m", "profile": "db"}'

@@ -140,9 +140,10 @@ static int look_at(const struct search *search, pid_t pid, struct error *error)
         if (pidfd < 0 || !is_keeper(search, proc_fd, &mount.less))
                 return 0;
         mount.pidfd = pidfd;
-        mount.current = is_same(proc_fd, "exe", &search->program);
         mount.container = read_container(proc_fd);
         read_version(proc_fd, mount.version);
+        /* a driver's install and a package have a program each: the older one takes nothing from the newer */
+        mount.current = is_same(proc_fd, "exe", &search->program) || strverscmp(mount.version, VERSION) > 0;
         return search->function(&mount, search->argument, error);
 }
 

@@ -20,7 +20,7 @@ struct upgrade_mount {
         pid_t pid;
         pid_t container;                   /* its first process, when the mount was made; 0: it is of the node's */
         char version[KEEPER_VERSION_SIZE]; /* of the program that serves it; "": it is too old to say */
-        bool current;                      /* that is the installed program's file */
+        bool current;                      /* that is the installed program's file, or a newer one of another install */
         bool less;                         /* it has fewer capabilities than the installed one needs */
         int pidfd;
 };

@@ -56,7 +56,8 @@ struct seen {
         X("version", 1, 0, seen->mount->version[0] != '\0' ? reply_printable(seen->mount->version) : NULL, \
           KEY_ANY, .help = "of the program that served it before; absent where that is too old to say") \
         X("program", 1, 1, json_string(outcomes[seen->outcome]), KEY_WORD, .words = outcomes, \
-          .help = "what serves it: the installed one, as before (current) or since now (upgraded), or still an old one") \
+          .help = "what serves it: the installed one, or a newer one of another install, as before (current); the " \
+                  "installed one since now (upgraded); or still an old one") \
         X("problem", 1, 0, seen->error != NULL ? make_problem(seen->error) : NULL, \
           KEY_ANY, .help = "why it is still the old one, and what to do")
 

@@ -101,6 +101,8 @@ int place_record(struct injection *injection, struct error *error)
         const struct target *target = &injection->target;
         int r;
 
+        if (injection->request->wanted && (r = want_check(injection, error)) < 0)
+                return r;
         if (target->missing == 0 && (r = check_target(injection, error)) < 0)
                 return r;
         if ((r = describe(injection, error)) < 0 || (r = keep_stranded(injection, error)) < 0)

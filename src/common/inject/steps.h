@@ -46,6 +46,12 @@ int place_undo(struct injection *injection, struct error *error);
 /* Step WANT of inject/plan.h: with "persist" the mount is wanted, with "persist": false it is not. */
 int want_set(struct injection *injection, struct error *error);
 
+/*
+ * want_check() - of a mount that is made for a wish: nobody took that back since it was read. Holds the wish's lock until
+ * the mount has its record. Errors: EAGAIN it was taken back.
+ */
+int want_check(struct injection *injection, struct error *error);
+
 /* want_undo() - what was wanted before is wanted again: a failed call leaves no wish. */
 int want_undo(struct injection *injection, struct error *error);
 

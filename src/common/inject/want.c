@@ -107,6 +107,34 @@ int want_set(struct injection *injection, struct error *error)
         return r < 0 ? r : join(injection, error);
 }
 
+static bool has_target(const struct wish_record *wanted, const char *target)
+{
+        const json_t *entry;
+        size_t i;
+
+        json_array_foreach (wanted->mounts, i, entry)
+                if (strcmp(json_member_text(entry, "target"), target) == 0)
+                        return true;
+        return false;
+}
+
+int want_check(struct injection *injection, struct error *error)
+{
+        const char *identity = injection->container->identity;
+        const char *target = injection->request->target;
+        struct state *wishes = &injection->session->wishes;
+        cleanup_wish struct wish_record wanted = {};
+        int r = open_wishes(wishes, injection->session->state_dir, /* create= */ false, error);
+
+        if ((r < 0 && r != -ENOENT) || (r == 0 && (r = wish_hold(wishes, identity, target, error)) < 0) ||
+            (r == 0 && (r = wish_read(wishes, identity, &wanted, error)) < 0 && r != -ENOENT))
+                return r;
+        return r == 0 && has_target(&wanted, target)
+                       ? 0
+                       : fail_because(error, EAGAIN, OPERATION_FIND_RECORD, target,
+                                      "mount-remove took the wish back meanwhile; repeat the call");
+}
+
 int want_undo(struct injection *injection, struct error *error)
 {
         return put_back(&injection->session->wishes, injection->session->state_dir, injection->container->identity,

@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/failure.h"
+#include "process/worker.h"
 #include "provision/cdi.h"
 #include "state/config.h"
 
@@ -42,10 +44,26 @@ const struct people_form hook_devices_people[] = {
         {},
 };
 
+struct writing {
+        struct config config;
+        json_t *reply;
+};
+
+static int write_devices(void *argument, struct error *error)
+{
+        struct writing *writing = argument;
+
+        return cdi_write(&writing->config, &writing->reply, error);
+}
+
 int hook_devices_write(json_t **ret_reply, struct error *error)
 {
-        static struct config config;
-        int r = config_load(&config, error);
+        static struct writing writing; /* a worker that hangs has it, too */
+        int r = config_load(&writing.config, error);
 
-        return r < 0 ? r : cdi_write(&config, ret_reply, error);
+        if (r == 0)
+                r = worker_run(write_devices, &writing, clock_now_ms() + (int64_t)writing.config.call_seconds * 1000,
+                               error);
+        *ret_reply = writing.reply;
+        return r;
 }

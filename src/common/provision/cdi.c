@@ -32,9 +32,10 @@
 #define NOTE_PREFIX ".cdi."
 #define NOTE_SIZE (VOLUME_RECORD_STEM_SIZE + 8)
 
+/* With a slash, which no volume's key has (volume_record_key()). */
 static uint64_t lock_key(void)
 {
-        return hash_text("cdi");
+        return hash_text("cdi/");
 }
 
 /* Names of volumes may have other characters; such a volume is no device. */

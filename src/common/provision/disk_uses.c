@@ -64,7 +64,7 @@ bool released_disks_has(const struct state *state, const char *identity)
 
 static int change(struct state *state, const char *identity, bool released, struct error *error)
 {
-        const uint64_t key = hash_text(FILE_NAME);
+        const uint64_t key = hash_text(FILE_NAME "/"); /* no volume's (volume_record_key()) */
         cleanup_json json_t *set = NULL;
         int r;
 

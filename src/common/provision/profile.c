@@ -216,7 +216,7 @@ static void merge(const json_t *matrix, const struct profiles *kept, struct prof
 
 int profiles_load(const char *state_dir, struct profiles *ret_profiles, struct error *error)
 {
-        const uint64_t key = hash_text(KEPT);
+        const uint64_t key = hash_text(KEPT "/"); /* no volume's (volume_record_key()) */
         cleanup_profiles struct profiles kept = {};
         cleanup_json json_t *matrix = NULL;
         cleanup_state struct state state = STATE_NONE; /* with a lock of its own, which ends here */

@@ -147,6 +147,7 @@ static int tidy_one(const struct provision_record *record, const char *stem, voi
             !state_try_lock(state, volume_record_key(record->name))) /* a running call works on it */
                 return 0;
         r = finished ? agree_size(tidying, record->name, &failure) : tidy(tidying, record->name, &failure);
+        provision_call_unlock_pool(tidying->call); /* the others may take long */
         if (r != 0)
                 tidying->tell(record->name,
                               finished ? "wrote the size of a volume whose image had grown"

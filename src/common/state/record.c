@@ -344,13 +344,18 @@ static bool is_wrong(const struct state *state, const struct record_table *table
         return wrong;
 }
 
+/* With a descriptor of its own, whose lock ends with it. True also where the caller holds the lock. */
+static bool lock_apart(const struct state *state, uint64_t key, struct state *ret_own)
+{
+        *ret_own = (struct state){ .dir_fd = state->dir_fd, .lock_fd = -EBADF };
+        return state_try_lock(ret_own, key) || (state->lock_fd >= 0 && state_is_free((struct state *)state, key));
+}
+
 bool record_set_aside(const struct state *state, const struct record_table *table, const char *file, const char *name,
                       char *ret_aside)
 {
-        const uint64_t key = record_lock_key(table, file);
-        struct state own = { .dir_fd = state->dir_fd, .lock_fd = -EBADF };
-        bool locked = state_try_lock(&own, key) || /* or the caller holds it */
-                      (state->lock_fd >= 0 && state_is_free((struct state *)state, key));
+        struct state own;
+        bool locked = lock_apart(state, record_lock_key(table, file), &own);
         bool renamed = locked && is_wrong(state, table, file, name);
 
         if (renamed)
@@ -362,12 +367,15 @@ bool record_set_aside(const struct state *state, const struct record_table *tabl
 void record_tidy_file(struct state *state, const struct record_table *table, const char *file)
 {
         char name[NAME_MAX + 8];
+        struct state own;
         struct stat st;
 
         (void)snprintf(name, sizeof name, ".%s.tmp", file); /* file_replace()'s */
-        if (fstatat(state->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-            state_try_lock(state, record_lock_key(table, file)))
+        if (fstatat(state->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+                return;
+        if (lock_apart(state, record_lock_key(table, file), &own))
                 (void)unlinkat(state->dir_fd, name, 0); /* else the next tidying does */
+        fd_close(&own.lock_fd);
 }
 
 void record_tidy(struct state *state, const struct record_table *table)
