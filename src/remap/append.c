@@ -2,11 +2,13 @@
 #include "append.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/fuse.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -35,13 +37,27 @@ static size_t done_before(int fd, size_t size)
         return more < (int64_t)size ? (size_t)more : size;
 }
 
+/*
+ * A client of 9p, or of another FUSE filesystem, appends where the file ended when it last asked, over what others have
+ * appended since: its server does not hear that this is to be appended. That of NFS asks by itself.
+ */
+static void ask_for_end(int fd)
+{
+        struct statx ignored;
+
+        if (shared->network && !shared->nfs)
+                (void)statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_SIZE, &ignored);
+}
+
 /* Returns what is done by now, or negative errno. */
 static ssize_t append_rest(int fd, const char *data, size_t size, size_t done)
 {
         const struct iovec rest = { .iov_base = (void *)(data + done), .iov_len = size - done };
-        const off_t end = lseek(fd, 0, SEEK_END);
+        off_t end;
         ssize_t n;
 
+        ask_for_end(fd);
+        end = lseek(fd, 0, SEEK_END);
         if (end < 0)
                 return -errno;
         descriptor_set_position(fd, end - (off_t)done);

@@ -68,7 +68,7 @@ static bool add_entry(struct list *list, const struct dirent64 *entry)
         else {
                 if (!dots &&
                     fuse_add_direntry_plus(list->request, NULL, 0, entry->d_name, &parameters, 0) <= list->space &&
-                    nodes_look_up(list->directory_fd, entry->d_name, &node, &st) == 0)
+                    nodes_look_up(list->directory_fd, entry->d_name, /* crosses= */ false, &node, &st) == 0)
                         parameters = operation_entry(node, &st);
                 length = fuse_add_direntry_plus(list->request, list->out, list->space, entry->d_name, &parameters,
                                                 entry->d_off);

@@ -255,7 +255,7 @@ void files_create(fuse_req_t request, fuse_ino_t parent, const char *name, mode_
                         r = -errno;
         }
         if (r == 0)
-                r = unnamed ? nodes_open_file(opened, &node, &st) : nodes_open_name(fd.fd, name, &node, &st);
+                r = unnamed ? nodes_open_file(opened, &node, &st) : nodes_open_name(fd.fd, name, /* crosses= */ true, &node, &st);
         if (r == 0 && (fstat(opened, &now) < 0 || now.st_ino != st.st_ino || !S_ISREG(st.st_mode))) {
                 nodes_forget(node, 1);
                 r = S_ISREG(st.st_mode) ? -ESTALE : -EEXIST; /* a concurrent rename; or it is no regular file */
@@ -280,6 +280,22 @@ void files_create(fuse_req_t request, fuse_ino_t parent, const char *name, mode_
         }
 }
 
+/*
+ * The kernel takes an answer that is shorter than it asked for as the file's end. A server's filesystem may read less at a
+ * time: 9p with O_NONBLOCK, and FUSE without a page cache.
+ */
+static ssize_t read_all(int fd, char *buffer, size_t size, off_t offset)
+{
+        size_t done = 0;
+        ssize_t n;
+
+        do {
+                n = pread(fd, buffer + done, size - done, offset + (off_t)done);
+                done += n > 0 ? (size_t)n : 0;
+        } while (shared->network && n > 0 && done < size);
+        return n < 0 && done == 0 ? -errno : (ssize_t)done;
+}
+
 void files_read(fuse_req_t request, fuse_ino_t number, size_t size, off_t offset, struct fuse_file_info *file)
 {
         char *buffer = operation_buffer();
@@ -290,9 +306,9 @@ void files_read(fuse_req_t request, fuse_ino_t number, size_t size, off_t offset
                 operation_reply_error(request, -ENOMEM);
                 return;
         }
-        n = pread((int)file->fh, buffer, size < READ_MAX ? size : READ_MAX, offset);
+        n = read_all((int)file->fh, buffer, size < READ_MAX ? size : READ_MAX, offset);
         if (n < 0)
-                operation_reply_error(request, -errno);
+                operation_reply_error(request, (int)n);
         else
                 (void)fuse_reply_buf(request, buffer, (size_t)n);
 }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/magic.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 #include "base/hash.h"
 #include "buckets.h"
 #include "caller.h"
+#include "crossing.h"
 #include "descriptors.h"
 #include "handles.h"
 #include "passthrough.h"
@@ -191,7 +193,34 @@ static bool is_name(const struct node *node, uint64_t name)
         return name == 0 || node->name == 0 || node->name == name;
 }
 
-static struct node *find(const struct stat *st, uint64_t name, const union handle *handle)
+/* Whether two descriptors are of one name. The kernel knows that by itself: no server is asked. */
+static bool is_same_name(int one, int other)
+{
+        const int fds[] = { one, other };
+        char names[2][PATH_MAX];
+        ssize_t sizes[2];
+        char link[32];
+
+        for (int i = 0; i < 2; i++) {
+                (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fds[i]);
+                sizes[i] = readlink(link, names[i], sizeof names[i]);
+        }
+        return sizes[0] > 0 && sizes[0] == sizes[1] && memcmp(names[0], names[1], (size_t)sizes[0]) == 0;
+}
+
+/*
+ * A server's inode numbers may be those of several filesystems of it: without handles only the name tells files apart that
+ * have one name each. fd: a descriptor of the file.
+ */
+static bool is_same_file(const struct node *node, const struct stat *st, const union handle *handle, int fd)
+{
+        if (node->handle_size > 0 && handle->head.handle_bytes > 0)
+                return same_handle(node, handle);
+        return !shared->network || fd < 0 || node->fd < 0 || (st->st_nlink > 1 && !S_ISDIR(st->st_mode)) ||
+               is_same_name(node->fd, fd);
+}
+
+static struct node *find(const struct stat *st, uint64_t name, const union handle *handle, int fd)
 {
         for (uint32_t i = buckets_first(st->st_dev, st->st_ino); i != 0; i = shared->nodes[i].next) {
                 struct node *node = &shared->nodes[i];
@@ -199,8 +228,7 @@ static struct node *find(const struct stat *st, uint64_t name, const union handl
                 /* inode numbers are reused: by servers at any time, by other filesystems once a file is not held */
                 if (node->device == st->st_dev && node->inode == st->st_ino && is_name(node, name) &&
                     node->mode == (st->st_mode & S_IFMT) &&
-                    ((!shared->network && node->fd >= 0) || node->handle_size == 0 || handle->head.handle_bytes == 0 ||
-                     same_handle(node, handle)))
+                    ((!shared->network && node->fd >= 0) || is_same_file(node, st, handle, fd)))
                         return node;
         }
         return NULL;
@@ -250,20 +278,6 @@ static struct node *make(int *fd, const struct stat *st, uint64_t name, const un
         return node;
 }
 
-static int open_name(int directory_fd, const char *name, struct stat *ret_stat)
-{
-        int fd = openat(directory_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-        int r;
-
-        if (fd < 0)
-                return -errno;
-        if (fstat(fd, ret_stat) == 0)
-                return fd;
-        r = -errno;
-        (void)close(fd); /* O_PATH: nothing to lose */
-        return r;
-}
-
 /* Look at a directory on its server, so that names which are other files' by now are looked up anew. */
 static void look_at_server(int directory_fd)
 {
@@ -282,10 +296,10 @@ static struct node *node_of(int *fd, const struct stat *st, uint64_t name)
         if (shared->network || shared->node_descriptors + THREADS_MAX >= descriptors_for_handles)
                 get_handle(*fd, st->st_dev, &handle);
         (void)pthread_mutex_lock(&mutex);
-        node = find(st, name, &handle);
+        node = find(st, name, &handle, *fd);
         if (node != NULL && node->fd < 0 && handle.head.handle_bytes == 0) { /* it may be a file that is gone */
                 get_handle(*fd, st->st_dev, &handle);
-                node = find(st, name, &handle);
+                node = find(st, name, &handle, *fd);
         }
         if (node == NULL)
                 node = make(fd, st, name, &handle);
@@ -300,13 +314,13 @@ static struct node *node_of(int *fd, const struct stat *st, uint64_t name)
         return node;
 }
 
-int nodes_open_name(int directory_fd, const char *name, struct node **ret_node, struct stat *ret_stat)
+int nodes_open_name(int directory_fd, const char *name, bool crosses, struct node **ret_node, struct stat *ret_stat)
 {
-        int fd = open_name(directory_fd, name, ret_stat);
+        int fd = crossing_open_name(directory_fd, name, crosses, ret_stat);
 
         if (fd == -ESTALE && shared->network) {
                 look_at_server(directory_fd);
-                fd = open_name(directory_fd, name, ret_stat);
+                fd = crossing_open_name(directory_fd, name, crosses, ret_stat);
         }
         if (fd < 0)
                 return fd;
@@ -317,7 +331,7 @@ int nodes_open_name(int directory_fd, const char *name, struct node **ret_node, 
                 nodes_forget(*ret_node, 1);
                 *ret_node = NULL;
                 look_at_server(directory_fd);
-                fd = open_name(directory_fd, name, ret_stat);
+                fd = crossing_open_name(directory_fd, name, crosses, ret_stat);
                 if (fd < 0)
                         return fd;
                 *ret_node = node_of(&fd, ret_stat, only_name(directory_fd, name, ret_stat));
@@ -348,7 +362,7 @@ int nodes_open_file(int opened_fd, struct node **ret_node, struct stat *ret_stat
         return *ret_node != NULL ? 0 : -ENFILE;
 }
 
-int nodes_look_up(int directory_fd, const char *name, struct node **ret_node, struct stat *ret_stat)
+int nodes_look_up(int directory_fd, const char *name, bool crosses, struct node **ret_node, struct stat *ret_stat)
 {
         static const union handle none = {};
         static __thread bool unknown; /* kept: the last one that this thread looked up was; so may be the next */
@@ -357,7 +371,7 @@ int nodes_look_up(int directory_fd, const char *name, struct node **ret_node, st
 
         /* on a network an inode number may belong to another file by now */
         if (shared->network || unknown) {
-                int r = nodes_open_name(directory_fd, name, ret_node, ret_stat);
+                int r = nodes_open_name(directory_fd, name, crosses, ret_node, ret_stat);
 
                 unknown = r == 0 && (*ret_node)->lookups == 1;
                 return r;
@@ -367,7 +381,7 @@ int nodes_look_up(int directory_fd, const char *name, struct node **ret_node, st
         /* no other file can have the inode number of a file that is held by a descriptor: fstatat() was enough */
         only = only_name(directory_fd, name, ret_stat);
         (void)pthread_mutex_lock(&mutex);
-        node = find(ret_stat, only, &none);
+        node = find(ret_stat, only, &none, /* fd= */ -1);
         if (node != NULL && node->fd >= 0)
                 node->lookups++;
         else
@@ -375,7 +389,7 @@ int nodes_look_up(int directory_fd, const char *name, struct node **ret_node, st
         (void)pthread_mutex_unlock(&mutex);
         unknown = node == NULL;
         if (unknown)
-                return nodes_open_name(directory_fd, name, ret_node, ret_stat);
+                return nodes_open_name(directory_fd, name, crosses, ret_node, ret_stat);
         *ret_node = node;
         return 0;
 }
@@ -388,7 +402,7 @@ void nodes_let_go(int directory_fd, const char *name)
         int held = -1;
         int fd;
 
-        if (!shared->network || (fd = open_name(directory_fd, name, &st)) < 0)
+        if (!shared->network || (fd = crossing_open_name(directory_fd, name, /* crosses= */ true, &st)) < 0)
                 return;
         get_handle(fd, st.st_dev, &handle);
         (void)close(fd); /* O_PATH, as above */
@@ -396,7 +410,7 @@ void nodes_let_go(int directory_fd, const char *name)
         if (handle.head.handle_bytes == 0 || S_ISDIR(st.st_mode) || st.st_nlink > 1)
                 return;
         (void)pthread_mutex_lock(&mutex);
-        node = find(&st, /* name= */ 0, &handle); /* on a network: on no overlay */
+        node = find(&st, /* name= */ 0, &handle, /* fd= */ -1); /* on a network: on no overlay */
         if (node != NULL && node->fd >= 0 && node->handle_size > 0) {
                 held = __atomic_exchange_n(&node->fd, -1, __ATOMIC_SEQ_CST);
                 /* nodes_open() raises the count before it looks: who raised it may use the descriptor */
@@ -433,8 +447,9 @@ void nodes_forget(struct node *node, uint64_t count)
         if (node == &shared->nodes[ROOT])
                 return;
         (void)pthread_mutex_lock(&mutex);
-        node->lookups = node->lookups > count ? node->lookups - count : 0;
-        if (node->lookups == 0 && node->busy == 0)
+        /* nodes_close() looks without the mutex: without one order of the four, each could leave the node to the other */
+        __atomic_store_n(&node->lookups, node->lookups > count ? node->lookups - count : 0, __ATOMIC_SEQ_CST);
+        if (node->lookups == 0 && __atomic_load_n(&node->busy, __ATOMIC_SEQ_CST) == 0)
                 fd = free_node(node);
         (void)pthread_mutex_unlock(&mutex);
         if (fd >= 0)
@@ -470,7 +485,8 @@ void nodes_close(struct node_fd *fd)
 
         if (fd->temporary && fd->fd >= 0)
                 (void)close(fd->fd); /* O_PATH */
-        if (node != NULL && __atomic_sub_fetch(&node->busy, 1, __ATOMIC_ACQ_REL) == 0 && node->lookups == 0) {
+        if (node != NULL && __atomic_sub_fetch(&node->busy, 1, __ATOMIC_SEQ_CST) == 0 &&
+            __atomic_load_n(&node->lookups, __ATOMIC_SEQ_CST) == 0) {
                 (void)pthread_mutex_lock(&mutex);
                 if (node->used && node->busy == 0 && node->lookups == 0)
                         freed = free_node(node); /* forgotten meanwhile */

@@ -36,13 +36,13 @@ uint64_t nodes_shown_inode(uint64_t device, uint64_t inode);
 /*
  * nodes_look_up() - a name in a directory -> its node, whose lookup count is raised by one.
  *
- * Takes:   the directory's descriptor. Gives: ret_stat.
- * Errors:  negative errno of open(2), fstat(2); ENFILE the table is full.
+ * Takes:   the directory's descriptor; crosses: another filesystem of a server that begins there is mounted. Gives: ret_stat.
+ * Errors:  negative errno of open(2), fstat(2); EXDEV another filesystem begins there; ENFILE the table is full.
  */
-int nodes_look_up(int directory_fd, const char *name, struct node **ret_node, struct stat *ret_stat);
+int nodes_look_up(int directory_fd, const char *name, bool crosses, struct node **ret_node, struct stat *ret_stat);
 
 /* nodes_open_name() - the same, faster for a file that is probably new. */
-int nodes_open_name(int directory_fd, const char *name, struct node **ret_node, struct stat *ret_stat);
+int nodes_open_name(int directory_fd, const char *name, bool crosses, struct node **ret_node, struct stat *ret_stat);
 
 /* nodes_open_file() - the node of an open file, which may have no name; its lookup count is raised by one. */
 int nodes_open_file(int opened_fd, struct node **ret_node, struct stat *ret_stat);

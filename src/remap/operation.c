@@ -259,9 +259,9 @@ void operation_reply_entry(fuse_req_t request, int r, fuse_ino_t directory, int 
         struct stat st;
 
         if (r == 0) {
-                r = nodes_look_up(directory_fd, name, &node, &st);
+                r = nodes_look_up(directory_fd, name, /* crosses= */ true, &node, &st);
                 if ((r == -EACCES || r == -EPERM) && caller_add_groups(fuse_req_ctx(request)->pid))
-                        r = nodes_look_up(directory_fd, name, &node, &st);
+                        r = nodes_look_up(directory_fd, name, /* crosses= */ true, &node, &st);
         }
         if (node != NULL) {
                 struct fuse_entry_param entry = operation_entry(node, &st);

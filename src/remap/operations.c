@@ -19,6 +19,9 @@ static void do_init(void *data, struct fuse_conn_info *connection)
         (void)data;
         for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++)
                 connection->want |= connection->capable & wanted[i];
+        /* what is another link by now may be the same node: a server's number may stand for the name */
+        if (shared->network && !shared->nfs && !shared->alone)
+                connection->want &= ~(unsigned)FUSE_CAP_CACHE_SYMLINKS;
         /* no write-back cache: when a server refuses data later, the loss could not be reported */
         connection->want &= ~(unsigned)(FUSE_CAP_WRITEBACK_CACHE | FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE |
                                         FUSE_CAP_SPLICE_MOVE);

@@ -336,12 +336,102 @@ GROUPS_2001=$(seq -s, 2001 2030)
         done <<'END'
 nfsvers=4.1 4.1
 vers=4,minorversion=1 4.1
+minorversion=1 4.1
 nfsvers=3 3
 vers=4,v4.1 4.1
 minorversion=1,vers=4 4.1
 minorversion=1,v4.2 4.2
 vers=3,nfsvers=4.2 4.2
 END
+}
+
+@test "a filesystem of the server below the export is there, in every container" {
+        local kind
+        export_again crossmnt
+        mkdir "$EXPORTED/below"
+        in_server mount -t tmpfs tmpfs "$EXPORTED/below"
+        in_server sh -c 'chmod 1777 "$0"; echo text >"$0/file"' "$EXPORTED/below"
+        in_server exportfs -o "rw,no_root_squash,no_subtree_check,insecure,fsid=$((BATS_TEST_NUMBER * 10 + 9))" "*:$EXPORT/below"
+        for kind in plain plain-nouserns; do
+                start_client "$kind"
+                mount_nfs '"options": "vers=4.2"'
+                is "$(in_container cat /data/below/file)" text "$kind"
+                in_container touch "/data/below/of-$kind"
+                remove_nfs
+                in_server test -e "$EXPORTED/below/of-$kind"
+        done
+        assert_nothing_left_of_nfs
+        in_server exportfs -u "*:$EXPORT/below"
+        in_server umount --lazy "$EXPORTED/below"
+}
+
+@test "directories and files of a server with the same inode numbers are not one another, also without file handles" {
+        [[ -n $(type -P mkfs.btrfs) ]] || skip "no btrfs-progs"
+        truncate -s 256M "$BATS_TEST_TMPDIR/btrfs.img"
+        mkfs.btrfs -q "$BATS_TEST_TMPDIR/btrfs.img" 2>/dev/null
+        in_server mount -o loop "$BATS_TEST_TMPDIR/btrfs.img" "$EXPORTED"
+        in_server sh -c "cd '$EXPORTED' && btrfs -q subvolume create a && btrfs -q subvolume create b && echo of-a >a/f && echo of-b >b/f"
+        export_again
+        start_client plain
+        mount_nfs '"ids": "remap", "options": "vers=4.0"'
+        is "$(in_container sh -c 'cd /data/a && cat /data/b/f && cat f && ls -id . /data/b >/dev/null && cat f')" $'of-b\nof-a\nof-a'
+        remove_nfs
+        in_server exportfs -u "*:$EXPORT"
+        in_server exportfs -f
+        in_server sh -c 'echo "$0" >/proc/fs/nfsd/unlock_filesystem' "$EXPORTED"
+        wait_until 30 in_server umount "$EXPORTED"
+}
+
+@test "two nodes whose long names differ at the end alone are two clients to the server" {
+        local node names=()
+        start_client plain-nouserns
+        for node in x7k2 q9zd; do
+                HELPER_PREFIX=(unshare --uts sh -c 'echo "$0" >/proc/sys/kernel/hostname; exec "$@"' "gke-my-production-cluster-default-pool-3d7f2c1a-$node")
+                mount_nfs '"options": "vers=4.2"'
+                HELPER_PREFIX=()
+                names+=("$(in_server sh -c 'cat /proc/fs/nfsd/clients/*/info' | sed -n 's/^name: //p' | grep -F gke- | sort | paste -sd' ')")
+                remove_nfs
+        done
+        [[ -n ${names[0]} && ${names[0]} != "${names[1]}" ]] || { printf '%s\n' "${names[@]}"; return 1; }
+}
+
+@test "proto and mountproto choose between the addresses of a server that has both families" {
+        local options want
+        start_client plain-nouserns
+        printf '%s both.test\n' "$NFS_ADDRESS6" "$NFS_ADDRESS" >"$CONTAINER_ROOTFS/etc/hosts"
+        echo "$NFS_ADDRESS6 six.test" >>"$CONTAINER_ROOTFS/etc/hosts"
+        NFS_SOURCE=both.test:$EXPORT
+        while read -r options want; do
+                mount_nfs "\"options\": \"$options\""
+                assert_field .mount.nfs.address "$want"
+                remove_nfs
+        done <<END
+proto=tcp $NFS_ADDRESS
+proto=tcp6 $NFS_ADDRESS6
+vers=3,mountproto=tcp $NFS_ADDRESS
+vers=3,proto=tcp6,mountproto=tcp6 $NFS_ADDRESS6
+END
+        NFS_SOURCE=six.test:$EXPORT
+        fails_at connect EAFNOSUPPORT '"options": "proto=tcp"'
+}
+
+@test "a path that is not exported is ENOENT also where a firewall drops what is for the port mapper of the server" {
+        start_client plain-nouserns
+        in_server ip rule add ipproto tcp sport 111 blackhole # its answers: the client waits
+        NFS_SOURCE=$NFS_ADDRESS:/srv/none
+        fails_at fsconfig ENOENT '"timeoutSeconds": 15' || { in_server ip rule delete ipproto tcp sport 111 blackhole; return 1; }
+        in_server ip rule delete ipproto tcp sport 111 blackhole
+}
+
+@test "the word rdma asks the port by no connection of TCP, as proto=rdma does" {
+        local options
+        start_client plain-nouserns
+        for options in rdma,port=20049 proto=rdma,port=20049; do
+                helper mount-nfs "$(nfs_request "\"options\": \"$options\", \"timeoutSeconds\": 10")"
+                assert_failure
+                [[ $(json_field .error.operation) != connect ]] || { show_last; return 1; }
+                assert_mounts_at /data 0
+        done
 }
 
 @test "version 4 without a minor version is the newest that the server speaks, as with mount.nfs" {
@@ -1047,6 +1137,19 @@ up() {
         lifecycle_down data
         up data mountOptions=vers=3
         is "$(node_mount_type "$(pod_dir data)")" nfs
+        lifecycle_down data
+        assert_nothing_left
+}
+
+@test "where the node has rpcbind and no rpc.statd, a volume of version 3 can be locked, on this node alone, and the log says so" {
+        nfs_driver
+        background_ready unshare --mount --propagation private --pid --fork --kill-child bash -c '
+                mount -t tmpfs tmpfs /run; rpcbind -f & until rpcinfo -s 127.0.0.1 >/dev/null 2>&1; do sleep 0.1; done; echo ready; wait'
+        touch "$EXPORTED/file"
+        up data mountOptions=vers=3
+        flock --nonblock "$(pod_dir data)/file" true
+        assert_options "$(pod_dir data)" "$(node_mount_line "$(pod_dir data)" | sed 's/.* //')" vers=3 nolock
+        grep -qF 'without locks (nolock)' "$LOG"
         lifecycle_down data
         assert_nothing_left
 }

@@ -70,6 +70,20 @@ behind_bindfs() {
         check_owners "$BATS_TEST_TMPDIR/behind"
 }
 
+@test "what another client of a server has appended is not overwritten by what a container appends" {
+        command -v bindfs >/dev/null || skip "no bindfs"
+        make_source tmpfs
+        mkdir "$BATS_TEST_TMPDIR/behind"
+        bindfs -o attr_timeout=3600,entry_timeout=3600 "$BATS_TEST_TMPDIR/tmpfs" "$BATS_TEST_TMPDIR/behind" 3>&-
+        two_containers "$BATS_TEST_TMPDIR/behind"
+        echo one >"$BATS_TEST_TMPDIR/tmpfs/log"
+        chmod 0666 "$BATS_TEST_TMPDIR/tmpfs/log"
+        in_container stat /data/log
+        echo two >>"$BATS_TEST_TMPDIR/tmpfs/log" # another client
+        in_container sh -c 'echo three >>/data/log'
+        is "$(<"$BATS_TEST_TMPDIR/tmpfs/log")" $'one\ntwo\nthree'
+}
+
 @test "what belongs to another user of a container is refused as by the filesystem itself" {
         make_source tmpfs
         local dir=$BATS_TEST_TMPDIR/tmpfs

@@ -38,6 +38,22 @@ user() {
         in_container setpriv --reuid "$1" --regid "$1" --clear-groups "${@:2}"
 }
 
+@test "a link that the server changes leads where it leads by now" {
+        ln -s ignored "$SOURCE_DIR/turns"
+        echo -n v1 >"$SOURCE_DIR/turns-to"
+        two_containers "$BEHIND"
+        is "$(in_container readlink /data/turns)" v1
+        echo -n v2 >"$SOURCE_DIR/turns-to"
+        is "$(in_container readlink /data/turns)" v2
+}
+
+@test "a file of which the server gives a piece at a time is read whole" {
+        head -c 300000 /dev/urandom >"$SOURCE_DIR/pieces"
+        chmod 0644 "$SOURCE_DIR/pieces"
+        two_containers "$BEHIND"
+        is "$(in_container sha256sum /data/pieces | cut -d' ' -f1)" "$(sha256sum "$SOURCE_DIR/pieces" | cut -d' ' -f1)"
+}
+
 @test "the server is asked as uid N for uid N in each of two containers, and on the node" {
         file secret 0600 1000:1000
         two_containers "$BEHIND"

@@ -9,7 +9,8 @@
  * nobody who is in the supplementary group N, as with an ACL that the mode does not show. One called stop-N is as only-N, and
  * the filesystem stops (SIGSTOP) when it is asked to open it, before it says more. It has no extended attributes, and
  * stops (SIGSTOP) when it is asked for one that is called user.stop. The kernel checks nothing (no default_permissions), and
- * cannot id-map it. The name of a file called long is listed as 600 letters. It goes on in the background until it is unmounted.
+ * cannot id-map it. The name of a file called long is listed as 600 letters. A link
+ * called turns leads where the file turns-to says, and a file called pieces is read 1,000 bytes at a time. It goes on in the background until it is unmounted.
  */
 #define _GNU_SOURCE
 #define FUSE_USE_VERSION 31
@@ -18,6 +19,7 @@
 #include <fcntl.h>
 #include <fuse3/fuse.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,6 +73,12 @@ static int read_link(const char *path, char *text, size_t size)
 {
         ssize_t n = readlinkat(root_fd, as_caller(path), text, size - 1);
 
+        if (strcmp(path, "/turns") == 0) {
+                int fd = openat(root_fd, "turns-to", O_RDONLY | O_CLOEXEC);
+
+                n = fd < 0 ? -1 : read(fd, text, size - 1);
+                (void)close(fd); /* only read from, or not open */
+        }
         if (n >= 0)
                 text[n] = '\0';
         return n < 0 ? -errno : 0;
@@ -191,6 +199,7 @@ static int open_file(const char *path, struct fuse_file_info *file)
         int fd = open_as(path, file->flags, 0);
 
         file->fh = (uint64_t)fd;
+        file->direct_io = strcmp(path, "/pieces") == 0;
         return fd < 0 ? fd : 0;
 }
 
@@ -204,9 +213,9 @@ static int create_file(const char *path, mode_t mode, struct fuse_file_info *fil
 
 static int read_file(const char *path, char *data, size_t size, off_t offset, struct fuse_file_info *file)
 {
-        ssize_t n = pread((int)file->fh, data, size, offset);
+        const bool pieces = strcmp(path, "/pieces") == 0;
+        ssize_t n = pread((int)file->fh, data, pieces && size > 1000 ? 1000 : size, offset);
 
-        (void)path;
         return n < 0 ? -errno : (int)n;
 }
 

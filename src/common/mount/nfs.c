@@ -9,14 +9,26 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
+#include "base/hash.h"
 #include "base/text.h"
+#include "mount/nfs_options.h"
 #include "mount/superblock.h"
+#include "network/port_mapper.h"
 #include "process/log.h"
 #include "process/namespace.h"
 #include "process/sealed_child.h"
 
 #define NFS_PORT 2049
+#define PORT_MAPPER 111
+#define PROBE_MS 3000 /* to a port that a firewall may drop packets to */
+
+/* By which a server and its clients tell each other of reboots: without it the kernel gets no lock of version 3 (ENOLCK). */
+#define STATD 100024
+#define STATD_VERSION 1
+
+#define NODE_SIZE 41 /* of a node's name, terminated, in a client's: a number follows in HOST_NAME_MAX */
 
 static const char *const versions[] = { "4.2", "4.1", "4.0", "3" }; /* tried in this order */
 #define VERSIONS_OF_4 3                                             /* of these, the first */
@@ -49,106 +61,6 @@ const struct hint nfs_hints[] = {
         {},
 };
 
-/* Parameters of the connection to a server that is allowed; not the server (mountaddr) or the client (clientaddr). */
-const char *const nfs_harmless_options[] = { "vers",       "nfsvers",      "minorversion", "v3",          "v4",
-                                             "v4.0",       "v4.1",         "v4.2",         "proto",       "tcp",
-                                             "udp",        "port",         "mountport",    "mountproto",  "mountvers",
-                                             "rsize",      "wsize",        "timeo",        "retrans",     "hard",
-                                             "soft",       "softerr",      "softreval",    "lock",        "nolock",
-                                             "local_lock", "nconnect",     "max_connect",  "sec",         "ac",
-                                             "noac",       "actimeo",      "acregmin",     "acregmax",    "acdirmin",
-                                             "acdirmax",   "cto",          "nocto",        "lookupcache", "rdirplus",
-                                             "nordirplus", "resvport",     "noresvport",   "acl",         "noacl",
-                                             "sharecache", "nosharecache", "namlen",       "fg",          "bg",
-                                             "intr",       "nointr",       "retry",        NULL };
-
-/* The value of the last "name=value" among the options; NULL: none. */
-static const char *option_value(const struct nfs_mount *mount, const char *name)
-{
-        const char *found = NULL;
-        size_t length = strlen(name);
-
-        for (size_t i = 0; i < mount->options->fs_count; i++) {
-                const char *option = mount->options->fs_options[i];
-
-                if (strncmp(option, name, length) == 0 && option[length] == '=')
-                        found = option + length + 1;
-        }
-        return found;
-}
-
-/* Options of mount.nfs(8) that the kernel does not know. */
-static bool is_for_mount(const char *option)
-{
-        static const char *const words[] = { "fg", "bg", "intr", "nointr", NULL };
-
-        return text_among(option, words) || text_starts(option, "retry=") || text_starts(option, "clientaddr=");
-}
-
-/* The first option that is one of these words; NULL: none. */
-static const char *option_among(const struct nfs_mount *mount, const char *const *words)
-{
-        for (size_t i = 0; i < mount->options->fs_count; i++)
-                if (text_among(mount->options->fs_options[i], words))
-                        return mount->options->fs_options[i];
-        return NULL;
-}
-
-static const char *const version_words[] = { "v2", "v3", "v4", "v4.0", "v4.1", "v4.2", NULL };
-
-static bool is_version(const char *option)
-{
-        return text_starts(option, "vers=") || text_starts(option, "nfsvers=") || text_among(option, version_words);
-}
-
-/*
- * The version that the options name, as "4.2"; NULL: none. The last one counts. ret_minor: of minorversion, where that does;
- * NULL: it does not, or the version has one itself, and stands behind it.
- */
-static const char *named_version(const struct nfs_mount *mount, const char **ret_minor)
-{
-        static const char minor[] = "minorversion=";
-
-        *ret_minor = NULL;
-        for (size_t i = mount->options->fs_count; i > 0; i--) {
-                const char *option = mount->options->fs_options[i - 1];
-                const char *value = strchr(option, '=');
-
-                if (*ret_minor == NULL && text_starts(option, minor))
-                        *ret_minor = option + strlen(minor);
-                if (!is_version(option))
-                        continue;
-                value = value != NULL ? value + 1 : option + 1; /* "vers=4.2", or "v4.2" */
-                if (*ret_minor == NULL && strcmp(value, "4") == 0)
-                        *ret_minor = option_value(mount, "minorversion");
-                return value;
-        }
-        return NULL;
-}
-
-static bool says_locks(const struct nfs_mount *mount)
-{
-        static const char *const words[] = { "lock", "nolock", NULL };
-
-        return option_among(mount, words) != NULL || option_value(mount, "local_lock") != NULL;
-}
-
-/* Whether the kernel registers its lock manager with rpcbind of the client before it mounts. */
-static bool needs_rpcbind(const struct nfs_mount *mount, const char *version)
-{
-        static const char *const words[] = { "lock", NULL };
-
-        return strcmp(version, "3") == 0 && option_among(mount, words) != NULL;
-}
-
-static bool is_datagram(const struct nfs_mount *mount)
-{
-        static const char *const words[] = { "udp", NULL };
-        const char *proto = option_value(mount, "proto");
-
-        return proto != NULL ? !text_starts(proto, "tcp") : option_among(mount, words) != NULL;
-}
-
 static int open_network(const struct nfs_mount *mount, struct error *error)
 {
         int fd = openat(mount->container->proc_fd, "ns/net", O_RDONLY | O_CLOEXEC);
@@ -159,7 +71,7 @@ static int open_network(const struct nfs_mount *mount, struct error *error)
 /* "mountaddr" names another server, for the mount protocol of NFS 3: the same rule holds for it. */
 static int check_mount_address(const struct nfs_mount *mount, struct error *error)
 {
-        const char *text = option_value(mount, "mountaddr");
+        const char *text = nfs_option_value(mount->options, "mountaddr");
         const struct nfs_server_rule *rule = mount->rule;
         union address address;
 
@@ -171,16 +83,23 @@ static int check_mount_address(const struct nfs_mount *mount, struct error *erro
         return 0;
 }
 
-int nfs_mount_find(struct nfs_mount *mount, struct error *error)
+/* What takes connections, seen from the mount's network. */
+struct peer {
+        const char *host;
+        uint16_t port;
+        bool connects;
+        int family;
+        int64_t deadline_ms;
+};
+
+static int find(const struct nfs_mount *mount, const struct peer *peer, struct nfs_server *ret_server,
+                struct error *error)
 {
         cleanup_close int net_ns_fd = mount->container != NULL ? open_network(mount, error) : -EBADF;
         cleanup_close int root_fd = mount->container != NULL ? -EBADF : open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
         struct nfs_server_view view = {
-                .net_ns_fd = net_ns_fd, .root_fd = root_fd, .name = "node", .rule = mount->rule
+                .net_ns_fd = net_ns_fd, .root_fd = root_fd, .name = "node", .rule = mount->rule, .family = peer->family
         };
-        const char *port = option_value(mount, "port");
-        uint64_t number = NFS_PORT;
-        int r;
 
         if (mount->container != NULL) {
                 if (net_ns_fd < 0)
@@ -189,15 +108,51 @@ int nfs_mount_find(struct nfs_mount *mount, struct error *error)
                 view.name = mount->container->name;
         } else if (root_fd < 0)
                 return fail(error, errno, "open", "/");
-        if (option_value(mount, "addr") != NULL)
+        return nfs_server_find(&view, peer->host, peer->port, peer->connects, peer->deadline_ms, ret_server, error);
+}
+
+/*
+ * Version 3 asks the port mapper first, for minutes where a firewall drops that. A path that version 4 does not have would
+ * then be told as a server that does not answer.
+ */
+static bool may_speak_3(const struct nfs_mount *mount)
+{
+        static struct error ignored;
+        const char *host = nfs_option_value(mount->options, "mountaddr");
+        const char *port = nfs_option_value(mount->options, "mountport");
+        const char *proto = nfs_option_value(mount->options, "mountproto");
+        struct peer peer = { .host = host != NULL ? host : mount->address.server,
+                             .port = PORT_MAPPER,
+                             .connects = true,
+                             .deadline_ms = clock_now_ms() + PROBE_MS };
+        struct nfs_server found;
+        uint64_t number;
+
+        if (port != NULL && text_number(port, UINT16_MAX, &number) && number != 0)
+                peer.port = (uint16_t)number;
+        return nfs_options_are_datagram(mount->options) || (proto != NULL && text_starts(proto, "udp")) ||
+               find(mount, &peer, &found, &ignored) == 0;
+}
+
+int nfs_mount_find(struct nfs_mount *mount, struct error *error)
+{
+        const char *port = nfs_option_value(mount->options, "port");
+        struct peer peer = { .host = mount->export->host,
+                             .port = NFS_PORT,
+                             .connects = !nfs_options_are_datagram(mount->options),
+                             .family = nfs_options_family(mount->options),
+                             .deadline_ms = mount->deadline_ms };
+        uint64_t number;
+        int r;
+
+        if (nfs_option_value(mount->options, "addr") != NULL)
                 return fail_because(error, EINVAL, "check options", "addr",
                                     "addr: not allowed: the server's address is looked up by its name");
         if (port != NULL && !text_number(port, UINT16_MAX, &number))
                 return fail_because(error, EINVAL, "check options", "port", "port: \"%.32s\" is not a port", port);
-        if (number == 0)
-                number = NFS_PORT;
-        r = nfs_server_find(&view, mount->export->host, (uint16_t)number, !is_datagram(mount), mount->deadline_ms,
-                            &mount->address, error);
+        if (port != NULL && number != 0)
+                peer.port = (uint16_t)number;
+        r = find(mount, &peer, &mount->address, error);
         return r < 0 ? r : check_mount_address(mount, error);
 }
 
@@ -259,10 +214,18 @@ static int create_in_child(void *argument, struct error *error)
         return r < 0 ? r : job->context_fd;
 }
 
+/* Names of nodes may differ at their end alone: a longer one is cut, and has a hash of all of it. */
+static void put_node(const char *name, char *ret_node)
+{
+        if (!text_copy(ret_node, NODE_SIZE, name))
+                (void)snprintf(ret_node, NODE_SIZE, "%.23s-%016llx", name, (unsigned long long)hash_text(name));
+}
+
 /* Creates the superblock; in a container, with a client name of the node's and the network namespace's. */
 static int create(const struct nfs_mount *mount, int context_fd, bool owned, struct error *error)
 {
         struct create_job job = { .context_fd = context_fd, .source = mount->export->source };
+        char node_name[NODE_SIZE];
         struct utsname node;
         struct stat own;
         struct stat st;
@@ -272,7 +235,8 @@ static int create(const struct nfs_mount *mount, int context_fd, bool owned, str
             fstatat(mount->container->proc_fd, "ns/net", &st, 0) < 0 || (st.st_ino == own.st_ino && !owned) ||
             uname(&node) < 0)
                 return superblock_create(context_fd, mount->export->source, error);
-        (void)snprintf(job.hostname, sizeof job.hostname, "%.40s-%llx%s", node.nodename, (unsigned long long)st.st_ino,
+        put_node(node.nodename, node_name);
+        (void)snprintf(job.hostname, sizeof job.hostname, "%s-%llx%s", node_name, (unsigned long long)st.st_ino,
                        owned ? "u" : ""); /* other credentials, another client */
         fd = sealed_child_run(create_in_child, &job, &context_fd, 1, error);
         if (fd < 0)
@@ -284,21 +248,25 @@ static int create(const struct nfs_mount *mount, int context_fd, bool owned, str
 static int configure(const struct nfs_mount *mount, int context_fd, bool owned, const char *version,
                      struct error *error)
 {
-        const char *client = option_value(mount, "clientaddr");
+        const char *client = nfs_option_value(mount->options, "clientaddr");
+        const char *minor;
+        /* "minorversion" alone names one, too, but not to the kernel */
+        const char *named =
+                version != NULL || nfs_options_version(mount->options, &minor) != NULL ? version : mount->version;
         int r;
 
         if ((r = superblock_set(context_fd, "source", mount->export->source, error)) < 0 ||
-            (version != NULL && (r = superblock_set(context_fd, "vers", version, error)) < 0))
+            (named != NULL && (r = superblock_set(context_fd, "vers", named, error)) < 0))
                 return r;
         for (size_t i = 0; i < mount->options->fs_count; i++) {
                 const char *option = mount->options->fs_options[i];
 
-                if (!is_for_mount(option) && !(version != NULL && is_version(option)) &&
+                if (!nfs_option_is_for_mount(option) && !(version != NULL && nfs_option_is_version(option)) &&
                     (r = superblock_option(context_fd, option, error)) < 0)
                         return r;
         }
         /* locks of version 3 need rpcbind and statd on the client; a container's network has neither */
-        if ((mount->container != NULL || mount->no_locks) && !says_locks(mount) &&
+        if ((mount->container != NULL || mount->no_locks) && !nfs_options_say_locks(mount->options) &&
             (strcmp(version != NULL ? version : mount->version, "3") == 0) &&
             (r = superblock_set(context_fd, "nolock", NULL, error)) < 0)
                 return r;
@@ -318,7 +286,7 @@ static int explain(const struct nfs_mount *mount, const char *version, struct er
 
         if (strcmp(error->operation, OPERATION_FSCONFIG) != 0 || error->reason[0] != '\0')
                 return error_negative(error->errnum);
-        if (needs_rpcbind(mount, version != NULL ? version : mount->version) &&
+        if (nfs_options_need_rpcbind(mount->options, version != NULL ? version : mount->version) &&
             (error->errnum == ECONNREFUSED || error->errnum == ENETUNREACH))
                 return fail_because(error, error->errnum, OPERATION_START_LOCKD, mount->export->source,
                                     "\"lock\" with NFS 3 needs rpcbind, and none answers in the network of %s, or on "
@@ -348,10 +316,14 @@ static int explain(const struct nfs_mount *mount, const char *version, struct er
 
 static int make_version(struct nfs_mount *mount, bool owned, const char *version, struct error *error)
 {
-        cleanup_close int context_fd = begin(mount, owned, error);
+        cleanup_close int context_fd = -EBADF;
         int fd;
         int r;
 
+        if (mount->container == NULL && strcmp(version != NULL ? version : mount->version, "3") == 0 &&
+            !nfs_options_say_locks(mount->options))
+                mount->no_locks = !port_mapper_knows(STATD, STATD_VERSION);
+        context_fd = begin(mount, owned, error);
         if (context_fd < 0)
                 return context_fd;
         if ((r = configure(mount, context_fd, owned, version, error)) < 0)
@@ -369,7 +341,7 @@ static int make_version(struct nfs_mount *mount, bool owned, const char *version
 static bool note_version(struct nfs_mount *mount, bool *ret_only_4)
 {
         const char *minor;
-        const char *version = named_version(mount, &minor);
+        const char *version = nfs_options_version(mount->options, &minor);
 
         *ret_only_4 = minor == NULL && version != NULL && strcmp(version, "4") == 0;
         if (*ret_only_4)
@@ -399,12 +371,13 @@ int nfs_mount_make(struct nfs_mount *mount, bool owned, struct error *error)
                         /* an old server may export a path to version 3 alone */
                         missing = *error;
                         is_missing = true;
+                        if (!may_speak_3(mount))
+                                break;
                         i = last - 1;
                 } else if (fd != -EPROTONOSUPPORT && fd != -EINVAL)
                         break;
         }
-        /* version 3 may only lack its locks, which nfs_mount_on_node() leaves out then */
-        if (fd < 0 && is_missing && (fd != -ECONNREFUSED || mount->container != NULL || mount->no_locks))
+        if (fd < 0 && is_missing)
                 *error = missing;
         else if (fd == -EPROTONOSUPPORT && only_4)
                 (void)snprintf(error->reason, sizeof error->reason, "the server %s does not speak NFS 4",
@@ -419,12 +392,8 @@ int nfs_mount_on_node(struct nfs_mount *mount, struct error *error)
         if (fd < 0)
                 return fd;
         fd = nfs_mount_make(mount, /* owned= */ false, error);
-        if (fd != -ECONNREFUSED)
-                return fd;
-        /* the server accepted a connection: its port mapper refused one, or the node has none for version 3's locks */
-        mount->no_locks = true;
-        fd = nfs_mount_make(mount, /* owned= */ false, error);
-        if (fd >= 0 && strcmp(mount->version, "3") == 0)
-                log_say("mounted %s without locks (nolock): this node has no rpcbind", mount->export->source);
+        if (fd >= 0 && mount->no_locks && strcmp(mount->version, "3") == 0)
+                log_say("mounted %s without locks (nolock): this node has no rpcbind, or no rpc.statd",
+                        mount->export->source);
         return fd;
 }

@@ -13,9 +13,6 @@
 
 #define NFS_VERSION_SIZE 8
 
-/* nfs_harmless_options - options of nfs(5) that a policy need not list, ended by NULL. */
-extern const char *const nfs_harmless_options[];
-
 /* nfs_hints - for failures of this file and of nfs_server.h. */
 extern const struct hint nfs_hints[];
 
@@ -48,8 +45,8 @@ int nfs_mount_find(struct nfs_mount *mount, struct error *error);
 int nfs_mount_make(struct nfs_mount *mount, bool owned, struct error *error);
 
 /*
- * nfs_mount_on_node() - both, from the node's network: without locks of version 3 where the node has no rpcbind for
- * them.
+ * nfs_mount_on_node() - both, from the node's network: without locks of version 3 where the node has no rpcbind, or no
+ * rpc.statd, for them.
  */
 int nfs_mount_on_node(struct nfs_mount *mount, struct error *error);
 

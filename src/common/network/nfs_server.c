@@ -173,23 +173,41 @@ static int look_up(struct job *job, struct error *error)
 }
 
 /* In a sealed child: a connected socket, for UDP without a packet sent. */
+static int fail_family(const struct job *job, struct error *error)
+{
+        return fail_because(error, EAFNOSUPPORT, OPERATION_CONNECT, job->host,
+                            "the server has no address of %s, which \"proto\" or \"mountproto\" asks for",
+                            job->view->family == AF_INET6 ? "IPv6" : "IPv4");
+}
+
+static bool is_of_family(const struct job *job, const union address *address)
+{
+        return job->view->family == AF_UNSPEC || address->any.sa_family == job->view->family;
+}
+
 static int find_in_child(void *argument, struct error *error)
 {
         struct job *job = argument;
         struct address_list *list = &job->list;
+        size_t fitting = 0;
         size_t allowed = 0;
         int r = job->view->net_ns_fd < 0 ? 0 : namespace_enter_network(job->view->net_ns_fd, job->view->name, error);
 
         if (r < 0 || (r = look_up(job, error)) < 0)
                 return r;
         for (size_t i = 0; i < list->count; i++) {
+                if (!is_of_family(job, &list->addresses[i]))
+                        continue;
+                fitting++;
                 if (!is_allowed(job, &list->addresses[i]))
                         continue;
                 list->addresses[allowed] = list->addresses[i];
                 list->addresses[allowed++].four.sin_port = htons(job->port); /* IPv6 has it at the same offset */
         }
         list->count = allowed;
-        r = allowed == 0 ? fail_forbidden(job, error) : connect_any(job, error);
+        r = fitting == 0   ? fail_family(job, error)
+            : allowed == 0 ? fail_forbidden(job, error)
+                           : connect_any(job, error);
         return r < 0 ? error_where(error, job->view->name) : r;
 }
 

@@ -25,6 +25,7 @@ struct nfs_server_view {
         int root_fd;                        /* of /etc/hosts and /etc/resolv.conf */
         const char *name;                   /* in messages: the container, or "node" */
         const struct nfs_server_rule *rule; /* NULL: every server is allowed */
+        int family;                         /* only its addresses of this one; AF_UNSPEC: all */
 };
 
 struct nfs_server {
@@ -44,7 +45,7 @@ struct nfs_server {
  *          the node's network, and connected to from the container's.
  * Errors:  operation "check policy": EACCES no address of the host is allowed;
  *          operation "resolve": ENOENT no such name, ETIMEDOUT, ECONNREFUSED, EAGAIN a failure of the name servers;
- *          operation "connect": ECONNREFUSED, EHOSTUNREACH, ENETUNREACH, ETIMEDOUT after deadline_ms (clock_now_ms()).
+ *          operation "connect": EAFNOSUPPORT it has no address of the family; ECONNREFUSED, EHOSTUNREACH, ENETUNREACH, ETIMEDOUT after deadline_ms (clock_now_ms()).
  */
 int nfs_server_find(const struct nfs_server_view *view, const char *host, uint16_t port, bool connects,
                     int64_t deadline_ms, struct nfs_server *ret_address, struct error *error);

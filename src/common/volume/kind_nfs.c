@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "mount/nfs.h"
+#include "mount/nfs_options.h"
 #include "pool/pool_nfs_share.h"
 #include "state/policy.h"
 #include "state/use_index.h"

@@ -13,6 +13,7 @@
 #include "inject/request/request_keys.h"
 #include "inject/request/source.h"
 #include "mount/nfs.h"
+#include "mount/nfs_options.h"
 #include "state/policy.h"
 
 #define RESERVE_MS 5000 /* of the timeout (at most half of it), for the steps after finding the server */
