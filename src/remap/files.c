@@ -255,7 +255,8 @@ void files_create(fuse_req_t request, fuse_ino_t parent, const char *name, mode_
                         r = -errno;
         }
         if (r == 0)
-                r = unnamed ? nodes_open_file(opened, &node, &st) : nodes_open_name(fd.fd, name, /* crosses= */ true, &node, &st);
+                r = unnamed ? nodes_open_file(opened, &node, &st)
+                            : nodes_open_name(fd.fd, name, /* crosses= */ true, &node, &st);
         if (r == 0 && (fstat(opened, &now) < 0 || now.st_ino != st.st_ino || !S_ISREG(st.st_mode))) {
                 nodes_forget(node, 1);
                 r = S_ISREG(st.st_mode) ? -ESTALE : -EEXIST; /* a concurrent rename; or it is no regular file */

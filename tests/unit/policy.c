@@ -177,7 +177,12 @@ static void nfs_options_that_redirect_need_a_word(void **state)
 
         (void)state;
         assert_int_equal(load("{\"annotations\": {}}", &policy, &error), 0);
-        assert_int_equal(mount_options_add_list(&usual, "vers=4.2,rsize=65536,soft,xprtsec=tls,trunkdiscovery,nosoftreval,rdma,write=eager,sync,async", &error), 0);
+        assert_int_equal(
+                mount_options_add_list(
+                        &usual,
+                        "vers=4.2,rsize=65536,soft,xprtsec=tls,trunkdiscovery,nosoftreval,rdma,write=eager,sync,async",
+                        &error),
+                0);
         assert_int_equal(policy_check_options(&policy, &usual, nfs_harmless_options, false, &error), 0);
         assert_int_equal(mount_options_add_list(&redirect, "mountaddr=10.0.0.1", &error), 0);
         assert_refused(policy_check_options(&policy, &redirect, nfs_harmless_options, false, &error), EACCES, error,
