@@ -24,7 +24,8 @@
                 "madvise/populate"
 
 /* Pin a container, read its /proc, resolve paths beneath its root. */
-#define GROUP_CONTAINER "pidfd_open", "openat2", "statx", "fstatfs", "ioctl/namespace", "readlink", "readlinkat"
+#define GROUP_CONTAINER                                                                                                \
+        "pidfd_open", "openat2", "statx", "fstatfs", "name_to_handle_at", "ioctl/namespace", "readlink", "readlinkat"
 
 /* Create or remove a mount point in a container, with the ids of its root. */
 #define GROUP_TARGET "mkdirat", "mknodat", "setfsuid", "setfsgid"
@@ -78,7 +79,8 @@
 
 /* Volume records, and directories of volumes. */
 #define GROUP_VOLUME                                                                                                   \
-        GROUP_BASE, GROUP_LOG, GROUP_INDEX, "fstat", "fsync", "faccessat", "statx", "clock_nanosleep", "fstatfs"
+        GROUP_BASE, GROUP_LOG, GROUP_INDEX, "fstat", "fsync", "faccessat", "statx", "clock_nanosleep", "fstatfs", \
+                "name_to_handle_at"
 
 /*
  * Read the identity of a pool, and give it one (pool/pool_identity); set the time of a sum (pool/pool_sums), and

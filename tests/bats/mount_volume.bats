@@ -459,6 +459,32 @@ uses_of() {
         is "$(jq -r '.volumes[].health' <<<"$output")" ok
 }
 
+@test "an xfs that has shut down after an error is a failed volume, and its mount is listed, and removed" {
+        [[ -n $(type -P mkfs.xfs) && -n $(type -P xfs_io) ]] || skip "no xfsprogs"
+        make_pool_in_memory large 600m
+        helper volume-create '{"name": "db", "size": "300Mi", "fsType": "xfs", "pool": "large", "parameters": {"preallocate": "false"}}'
+        assert_success
+        start_container plain
+        mount_volume db /data
+        assert_success
+        xfs_io -x -c shutdown "/proc/$CONTAINER_PID/root/data"
+        run ! stat "/proc/$CONTAINER_PID/root/data"
+        helper volume-list '{"name": "db"}'
+        assert_field '.volumes[0].health' failed
+        shows "shut down"
+        helper mount-list '{}'
+        assert_field '.mounts[0] | .state, (.problem != null)' $'unknown\ntrue'
+        remove_mount /data
+        assert_success
+        is_away db
+}
+
+@test "volume-list has a column for each of its parts on a terminal, also for the path" {
+        made db
+        helper volume-list --table
+        [[ $output == *PROBLEM* && $output == *PATH* && $output == *db.img* ]]
+}
+
 @test "volume-delete says of a volume that its container left attached that volume-reconcile detaches it" {
         local id
         made db

@@ -751,6 +751,26 @@ dead_is_replaced() {
         dead_is_replaced host
 }
 
+@test "an xfs that has shut down is not alreadyMounted, and replace mounts it anew" {
+        local request
+        [[ -n $(type -P mkfs.xfs) && -n $(type -P xfs_io) ]] || skip "no xfsprogs"
+        SIZE=300M make_device xfs
+        start_container plain
+        request="{\"container\": $CONTAINER_PID, \"source\": \"$DEVICE\", \"target\": \"/data\""
+        helper mount-block "$request}"
+        assert_success
+        xfs_io -x -c shutdown "/proc/$CONTAINER_PID/root/data"
+        helper mount-block "$request}"
+        assert_failure EIO
+        assert_field .error.operation 'find target'
+        helper mount-remove "{\"container\": $CONTAINER_PID, \"target\": \"/data\"}"
+        assert_success
+        assert_mounts_at /data 0
+        helper mount-block "$request, \"replace\": true}"
+        assert_success
+        in_container touch /data/file
+}
+
 @test "a dead filesystem behind remap-daemon is not alreadyMounted, and replace mounts it anew" {
         dead_is_replaced remap
 }

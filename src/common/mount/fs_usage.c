@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "mount/fs_usage.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
+#include <sys/stat.h>
 
 /*
  * A filesystem may say what it likes, a FUSE filesystem of a container's among them: more than fits is the most that
@@ -12,6 +16,19 @@ static uint64_t bytes_of(uint64_t blocks, uint64_t size)
         uint64_t bytes;
 
         return __builtin_mul_overflow(blocks, size, &bytes) ? UINT64_MAX : bytes;
+}
+
+int fs_usage_ask(int fd, struct statfs *ret_fs)
+{
+        struct statx stx;
+
+        if (fstatfs(fd, ret_fs) < 0)
+                return -errno;
+        return ret_fs->f_type == XFS_SUPER_MAGIC &&
+                               statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, /* mask= */ 0, &stx) < 0 &&
+                               errno == EIO
+                       ? -EIO
+                       : 0;
 }
 
 void fs_usage_of(const struct statfs *fs, struct fs_usage *ret_usage)

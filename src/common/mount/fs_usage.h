@@ -22,6 +22,12 @@ struct fs_usage {
 };
 
 /*
+ * fs_usage_ask() - statfs(2), which an xfs that has shut down after an error answers as ever. Returns 0 or negative errno: EIO
+ * that.
+ */
+int fs_usage_ask(int fd, struct statfs *ret_fs);
+
+/*
  * fs_usage_of() - of what statfs(2) says. It is not known of a filesystem without blocks, and of a FUSE filesystem of another
  * user namespace, which the kernel does not ask.
  */

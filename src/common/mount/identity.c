@@ -3,8 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/vfs.h>
 
 #include "base/fd.h"
 #include "base/syscalls.h"
@@ -46,12 +48,73 @@ static void put_seen(const struct statx *stx, struct mount_seen *ret_seen)
         }
 }
 
+#ifndef AT_HANDLE_MNT_ID_UNIQUE /* Linux 6.12 */
+#define AT_HANDLE_MNT_ID_UNIQUE 0x001
+#endif
+#define INODE_OF_64_BITS 0x81 /* the type of such handles of xfs; else it has 32 */
+
+/* The root of a mount has another mount above it. */
+static bool is_root(int fd, uint64_t id)
+{
+        cleanup_close int up_fd = openat(fd, "..", O_PATH | O_CLOEXEC);
+        struct statx up;
+
+        return up_fd >= 0 && statx(up_fd, "", AT_EMPTY_PATH | CAREFULLY, ASKED, &up) == 0 && up.stx_mnt_id != id;
+}
+
+/* What is mounted there is a directory. Gives: which mount a file is on, and its inode, by its handle. */
+static int ask_handle(int fd, struct statx *ret_stx)
+{
+        struct {
+                struct file_handle head;
+                uint32_t words[8];
+        } handle = { .head = { .handle_bytes = sizeof handle.words } };
+        uint64_t id = 0;
+        int short_id;
+
+        *ret_stx = (struct statx){ .stx_mode = S_IFDIR };
+        if (name_to_handle_at(fd, "", &handle.head, (int *)(void *)&id, AT_EMPTY_PATH | AT_HANDLE_MNT_ID_UNIQUE) == 0) {
+                ret_stx->stx_mask = STATX_MNT_ID_UNIQUE;
+                ret_stx->stx_mnt_id = id;
+        } else if (name_to_handle_at(fd, "", &handle.head, &short_id, AT_EMPTY_PATH) == 0)
+                ret_stx->stx_mnt_id = (uint64_t)short_id;
+        else
+                return -errno;
+        ret_stx->stx_ino = handle.words[0];
+        if (handle.head.handle_type == INODE_OF_64_BITS)
+                ret_stx->stx_ino |= (uint64_t)handle.words[1] << 32;
+        return 0;
+}
+
+/*
+ * An xfs that has shut down after an error tells nothing of its files, not even which mount they are on (EIO, seen on 6.18):
+ * the kernel gives that with a file's handle, and xfs its device with statfs(2).
+ */
+static int see_shut_down(int dirfd, const char *path, struct statx *ret_stx)
+{
+        cleanup_close int own_fd = path[0] != '\0' ? openat(dirfd, path, O_PATH | O_NOFOLLOW | O_CLOEXEC) : -EBADF;
+        const int fd = path[0] != '\0' ? own_fd : dirfd;
+        struct statfs fs;
+        uint32_t device;
+
+        if (fstatfs(fd, &fs) < 0 || fs.f_type != XFS_SUPER_MAGIC || ask_handle(fd, ret_stx) < 0)
+                return -EIO;
+        device = (uint32_t)fs.f_fsid.__val[0];
+        ret_stx->stx_dev_major = device >> 8 & 0xfff;
+        ret_stx->stx_dev_minor = (device & 0xff) | (device >> 12 & 0xfff00);
+        if (is_root(fd, ret_stx->stx_mnt_id))
+                ret_stx->stx_attributes = STATX_ATTR_MOUNT_ROOT;
+        return 0;
+}
+
 int mount_see(int dirfd, const char *path, struct mount_seen *ret_seen)
 {
         struct statx stx;
 
         if (statx(dirfd, path, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW | CAREFULLY, ASKED, &stx) < 0) {
-                int r = errno == EACCES ? see_foreign(dirfd, path, &stx) : -errno;
+                int r = errno == EACCES ? see_foreign(dirfd, path, &stx)
+                        : errno == EIO  ? see_shut_down(dirfd, path, &stx)
+                                        : -errno;
 
                 if (r < 0)
                         return r;

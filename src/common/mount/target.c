@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "base/syscalls.h"
 #include "base/text.h"
+#include "mount/fs_usage.h"
 #include "process/privileges.h"
 
 #define RESOLVE_TARGET (RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS)
@@ -145,8 +146,8 @@ int target_see(const struct container *container, const char *path, struct mount
 
         if (r < 0)
                 return container_fail(container, -r, OPERATION_OPENAT2, path, error);
-        if (ret_fs != NULL && mount_seen_is(ret_seen, ours) && fstatfs(fd, ret_fs) < 0)
-                return container_fail(container, errno, "fstatfs", path, error);
+        if (ret_fs != NULL && mount_seen_is(ret_seen, ours) && (r = fs_usage_ask(fd, ret_fs)) < 0)
+                return container_fail(container, -r, "fstatfs", path, error);
         return 0;
 }
 

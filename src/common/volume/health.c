@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,7 @@
 #define SHARE_MS 2000 /* of one volume that does not answer */
 #define TIME_MS 20000 /* of all of them */
 #define SILENT "it does not answer"
+#define ROMFS_MAGIC 0x7275
 
 /* In the order of provision_health_words. */
 enum health { HEALTH_UNKNOWN, HEALTH_OK, HEALTH_UNFINISHED, HEALTH_MISSING, HEALTH_FAILED };
@@ -88,6 +90,18 @@ static void look_at_device(struct patient *patient, const struct volume_record *
         look_for_errors(patient, strrchr(link, '/') != NULL ? strrchr(link, '/') + 1 : link);
 }
 
+/* Such a filesystem is read-only without an error. */
+static bool never_writes(const struct statfs *fs)
+{
+        static const unsigned long types[] = { EROFS_SUPER_MAGIC_V1, SQUASHFS_MAGIC, ISOFS_SUPER_MAGIC, CRAMFS_MAGIC,
+                                               ROMFS_MAGIC };
+
+        for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+                if ((unsigned long)fs->f_type == types[i])
+                        return true;
+        return false;
+}
+
 static void look_at_filesystem(struct patient *patient, const struct volume_record *record)
 {
         const struct mount_dir *mounted =
@@ -96,19 +110,25 @@ static void look_at_filesystem(struct patient *patient, const struct volume_reco
         cleanup_close int fd = -EBADF;
         struct mount_seen seen;
         struct statfs fs;
+        int r;
 
         if (mounted == NULL)
                 return;
         fd = open(mounted->dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0 || mount_see(fd, "", &seen) < 0 || !volume_record_dir_shows(mounted, &seen))
                 return;
-        if (fstatfs(fd, &fs) < 0) {
-                if (errno == ENOTCONN || errno == ESTALE || errno == EIO || errno == ECONNABORTED)
+        if ((r = fs_usage_ask(fd, &fs)) < 0) {
+                if (r == -EIO && record->device_number != 0)
+                        find(patient, HEALTH_FAILED,
+                             "its filesystem has shut down after an error; unmount it everywhere, and "
+                             "see the kernel's log");
+                else if (r == -ENOTCONN || r == -ESTALE || r == -EIO || r == -ECONNABORTED)
                         find(patient, HEALTH_FAILED, "its server, or the daemon that serves it, is gone");
                 return;
         }
         fs_usage_of(&fs, &patient->usage);
-        if (((unsigned long)fs.f_flags & ST_RDONLY) != 0 && !record->read_only && !mounted->read_only)
+        if (((unsigned long)fs.f_flags & ST_RDONLY) != 0 && !record->read_only && !mounted->read_only &&
+            !never_writes(&fs))
                 find(patient, HEALTH_FAILED, "its filesystem has become read-only, as after an error");
 }
 

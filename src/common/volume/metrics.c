@@ -102,9 +102,10 @@ static void ask_dir(struct ask *ask, size_t index)
                         dir->state = MOUNTED_GONE;
                 return;
         }
-        if (fstatfs(fd, &fs) < 0)
+        if (fs_usage_ask(fd, &fs) < 0)
                 return;
-        fs_usage_of(&fs, &dir->usage);
+        if (seen.directory) /* else a pod has the device itself, whose node is on the node's devtmpfs */
+                fs_usage_of(&fs, &dir->usage);
         dir->state = MOUNTED_PRESENT;
 }
 
@@ -204,7 +205,8 @@ static const struct fs_usage *find_usage(const void *things, size_t i)
 static void put_dirs(struct metrics_text *text, const struct mounted_dirs *dirs)
 {
         metrics_gauge(text, NAME("driver_volumes"), "Volumes that the driver has attached or mounted.", dirs->volumes);
-        metrics_gauge(text, NAME("driver_records_broken"), "Records of the driver's volumes that cannot be read.",
+        metrics_gauge(text, NAME("driver_records_broken"),
+                      "Records of the driver's volumes that cannot be read, or were renamed to *.json.bad.",
                       dirs->broken);
         metrics_gauge(text, NAME("driver_mounts_omitted"),
                       "Mounts of the driver of which there are no metrics, since there are too many.", dirs->omitted);
@@ -314,8 +316,11 @@ int volume_metrics_say(const json_t *reply, struct error *error)
         r = state_open(config.state_dir, "volumes", /* create= */ false, &state, error);
         if (r < 0 && r != -ENOENT)
                 return r;
-        if (r == 0 && (r = volume_record_each(&state, /* set_aside= */ false, add_record, &dirs, error)) < 0)
-                return r;
+        if (r == 0) {
+                if ((r = volume_record_each(&state, /* set_aside= */ false, add_record, &dirs, error)) < 0)
+                        return r;
+                dirs.broken += state_count_aside(&state);
+        }
         dirs.state_dir = config.state_dir;
         ask_dirs(&dirs);
         put_volumes(&text, json_object_get(reply, "volumes"));
