@@ -325,6 +325,21 @@ on_share() {
 }
 
 # bats test_tags=nfs
+@test "what a node left of a volume of a share that was killed while it deleted it is deleted by this one" {
+        with_share
+        new_volume "\"parameters\": {\"server\": \"$NFS_ADDRESS\", \"share\": \"$EXPORT\"}"
+        ID=$VOLUME_ID
+        mkdir -p "$EXPORTED/data/a/b"
+        touch "$EXPORTED/data/a/b/file"
+        # the directory is in the trash, and has its files still
+        at_syscall --at unlinkat:3 --kill "$FLEXGRAFT_BIN/volume-delete" '{"name": "data"}'
+        [[ -n $(find "$EXPORTED/.flexgraft-trash" -name file) ]]
+        rm -rf "$STATE_DIR"/{provisioned,shares} # as on another node
+        delete_volume "$ID"
+        is "$(find "$EXPORTED/.flexgraft-trash" -mindepth 1)" ''
+}
+
+# bats test_tags=nfs
 @test "what another node made on a share is deleted by this one" {
         with_share
         new_volume "\"parameters\": {\"server\": \"$NFS_ADDRESS\", \"share\": \"$EXPORT\"}"

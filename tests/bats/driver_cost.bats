@@ -40,6 +40,15 @@ times() {
 }
 
 # bats test_tags=text
+@test "the record that says that mkfs runs is on the disk before mkfs writes into blocks that an image has already" {
+        call attach "$(loop_spec first)" "$NODE" # the pool is there
+        dd if=/dev/zero of="$(image_of data)" bs=1M count=8 conv=fsync status=none
+        attached_loop data
+        traced fsync,fdatasync kubelet_stage data
+        is "$(times 'fsync.*/volumes/[.]data[.]json[.]tmp>')" 1
+        is "$(times 'fsync.*/volumes>')" 1
+}
+
 @test "attach of a new volume waits for the disk for its record, its image and its pool" {
         call attach "$(loop_spec first)" "$NODE" # the pool gets its identity
         assert_success

@@ -468,3 +468,43 @@ kill_at() {
                 unmount_volume "$kind"
         done
 }
+
+# ---- lvm that is killed between the commit of its metadata and the end of a suspension
+
+suspended() {
+        dmsetup info --columns --noheadings --options suspended "$GROUP-data"
+}
+
+# bats test_tags=kernel_too
+@test "a volume whose growth was killed before lvm let it go on grows when that is repeated, and is written to" {
+        make plain
+        attach_and_mount data
+        # DM_DEV_SUSPEND is 0xc138fd06: the first one suspends, the second lets go on
+        at_syscall --at ioctl:2 --where 2=0xc138fd06 --kill "$FLEXGRAFT_BIN/volume-expand" '{"name": "data", "size": "16m"}'
+        is "$AT_REACHED $(suspended)" "1 Suspended"
+        helper volume-expand '{"name": "data", "size": "16m"}'
+        assert_success
+        is "$(suspended)" Active
+        can_write "$(global_dir data)"
+        unmount_volume data
+}
+
+# bats test_tags=kernel_too
+@test "a volume whose snapshot's deletion was killed before lvm let it go on goes on when that is repeated, and by volume-reconcile" {
+        local act
+        for act in 'volume-delete {"name": "monday"}' 'volume-reconcile {}'; do
+                make plain
+                attach_and_mount data
+                snapped '{"name": "data", "snapshot": "monday"}'
+                # as after a call that was killed: the two are parted, and the volume still waits
+                sed -i 's/"stage":"created"/"stage":"deleting"/' "$STATE_DIR/provisioned/monday.json"
+                quietly lvconvert --splitsnapshot "$GROUP/monday"
+                dmsetup suspend "$GROUP-data"
+                helper "${act%% *}" "${act#* }"
+                assert_success
+                is "$(suspended)" Active
+                can_write "$(global_dir data)"
+                unmount_volume data
+                removed '{"name": "data"}'
+        done
+}

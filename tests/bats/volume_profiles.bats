@@ -93,6 +93,26 @@ teardown() {
         resumed
 }
 
+@test "a set of profiles that cannot be read for once is not replaced, and a profile in use still does not change" {
+        write_profiles "\"used\": $(profile_for default '"fs_type": "ext4"'), \"gone\": $(profile_for default)"
+        created '{"name": "one", "size": 4096, "profile": "used"}'
+        created '{"name": "two", "size": 4096, "profile": "gone"}'
+        write_profiles "\"used\": $(profile_for default '"fs_type": "btrfs"')"
+        cp "$STATE_DIR/provisioned/profiles.set" "$BATS_TEST_TMPDIR/before"
+        at_syscall --at openat --where 2=profiles.set --fail EIO "$FLEXGRAFT_BIN/volume-create" '{"name": "three", "size": 4096}'
+        cmp "$STATE_DIR/provisioned/profiles.set" "$BATS_TEST_TMPDIR/before"
+        created '{"name": "four", "size": 4096, "profile": "used"}'
+        assert_field .volume.fsType ext4
+}
+
+@test "a damaged set of profiles is set aside, and said so" {
+        write_profiles "\"used\": $(profile_for default)"
+        created '{"name": "one", "size": 4096, "profile": "used"}'
+        echo torn >"$STATE_DIR/provisioned/profiles.set"
+        created '{"name": "two", "size": 4096, "profile": "used"}'
+        is "$(<"$STATE_DIR/provisioned/profiles.set.bad")" torn
+}
+
 @test "unknown fields of a profile are passed over" {
         write_profiles "\"db\": $(profile_for default '"fs_type": "ext4", "future": 1' '"future": {"a": [1]}, "comment": "text"')"
         created '{"name": "data", "size": "1m", "profile": "db"}'

@@ -424,6 +424,18 @@ int lvm_refresh(const char *group, const struct lvm_volume *volume, struct error
         return run_on(group, volume, (const char *const[]){ "lvchange", "-q", "--refresh", NULL }, error);
 }
 
+int lvm_go_on(const char *group, const struct lvm_volume *volume, struct error *error)
+{
+        struct block_device device;
+        struct error ignored; /* what has no device is not suspended */
+        char text[16];
+
+        if (!volume->active || lvm_find_device(group, volume->name, &device, &ignored) < 0 ||
+            block_device_attribute(device.number, "dm/suspended", text, sizeof text) < 0 || text[0] != '1')
+                return 0;
+        return lvm_refresh(group, volume, error); /* it waits for a lvm that runs */
+}
+
 int lvm_deactivate(const char *group, const char *volume, struct error *error)
 {
         struct lvm_volume named = {}; /* nothing is loaded for it */

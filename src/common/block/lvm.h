@@ -100,6 +100,9 @@ int lvm_activate(const char *group, const struct lvm_volume *volume, struct erro
 int lvm_resume(const char *group, const struct lvm_volume *volume, struct error *error);
 int lvm_refresh(const char *group, const struct lvm_volume *volume, struct error *error);
 
+/* lvm_go_on() - lvm_refresh(), if lvm was killed while it had the volume suspended. volume: from lvm_find(). */
+int lvm_go_on(const char *group, const struct lvm_volume *volume, struct error *error);
+
 int lvm_extend(const char *group, const struct lvm_volume *volume, uint64_t size_bytes, struct error *error);
 
 /*

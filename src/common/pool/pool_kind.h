@@ -161,6 +161,9 @@ struct pool_kind {
          * volume may be that; NULL: other nodes make nothing here */
         bool (*is_of_other_call)(const struct config *config, const struct pool *pool,
                                  const struct provision_record *record);
+        /* remove what a deletion that was killed has left of a volume, perhaps on another node; what has its name stays.
+         * Without the pool's lock. NULL: there is nothing */
+        int (*discard_left)(const struct config *config, const struct pool *pool, const char *id, struct error *error);
         /* have it keep whose it is, when no record tells it any more; NULL: it has no place for that */
         int (*keep_namespace)(const struct config *config, const struct pool *pool, const char *id,
                               const char *namespace, struct error *error);

@@ -393,6 +393,13 @@ static int erase(const struct config *config, const struct pool *pool, const cha
         return pool_trash_discard(share_fd, parent_fd, name, id, error);
 }
 
+static int discard_left(const struct config *config, const struct pool *pool, const char *id, struct error *error)
+{
+        cleanup_close int share_fd = pool_nfs_open_share(config, pool, error);
+
+        return share_fd < 0 ? share_fd : pool_trash_discard(share_fd, /* dir_fd= */ -EBADF, id, id, error);
+}
+
 static const struct hint hints[] = {
         { OPERATION_RESOLVE, 0,
           "check \"server\" in the pool's file or the StorageClass, and the name servers of the node" },
@@ -423,5 +430,6 @@ const struct pool_kind pool_nfs = { .type = "nfs",
                                     .is_of_other_call = is_of_other_call,
                                     .wipe = wipe,
                                     .erase = erase,
+                                    .discard_left = discard_left,
                                     .remove = remove_empty,
                                     .each = each };

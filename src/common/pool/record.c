@@ -104,7 +104,7 @@ static void set_aside(const struct state *state, const char *file, const char *n
         char aside[STATE_ASIDE_SIZE];
 
         if (record_set_aside(state, &provision_record_table, file, name, aside))
-                log_say("the record %s is damaged, or not this volume's; it was renamed to %s", file, aside);
+                log_failure("the record %s is damaged, or not this volume's; it was renamed to %s", file, aside);
 }
 
 /*

@@ -59,13 +59,24 @@ static int check_still_blank(struct provision_call *call, const char *id, struct
         return r != 0 ? r : fail_because(error, EBUSY, "adopt", id, "it is not blank any more");
 }
 
+/* Who adopts a volume to delete it may come after a node that was killed while it did. */
+static int discard_left(struct provision_call *call, const char *id, struct error *error)
+{
+        const char *policy = call->request->reclaim_policy;
+
+        if (call->kind->discard_left == NULL || policy == NULL || strcmp(policy, "delete") != 0)
+                return 0;
+        provision_call_unlock_pool(call); /* it may take long */
+        return call->kind->discard_left(&call->config, &call->pool, id, error);
+}
+
 /* The disk, if it is there, and no other volume has it. */
 static int find_free(struct provision_call *call, const char *id, struct pool_item *ret_item, struct error *error)
 {
         char owner[PROVISION_NAME_MAX];
         int r = call->kind->look(&call->config, &call->pool, id, ret_item, error);
 
-        if (r == -ENOENT)
+        if (r == -ENOENT && (r = discard_left(call, id, error)) == 0)
                 return fail_because(error, ENOENT, "adopt", id, "there is no \"%.200s\" in pool \"%.128s\"", id,
                                     call->pool.name);
         if (r < 0 || (r = owners_look(call, call->pool.name, id, owner, error)) < 0)

@@ -144,8 +144,9 @@ static int check_not_needed(const struct provision_call *call, const struct prov
 static int resume_source(const struct provision_call *call, const struct provision_record *record, struct error *error)
 {
         const char *name = record->snapshot_of[0] != '\0' ? record->snapshot_of : record->copy_of;
+        const bool parts = record->lifecycle == PROVISION_DELETING && record->snapshot_of[0] != '\0';
         cleanup_provision_record struct provision_record source = {};
-        int r = record->lifecycle == PROVISION_CREATING && name[0] != '\0' && call->kind->resume != NULL
+        int r = (record->lifecycle == PROVISION_CREATING || parts) && name[0] != '\0' && call->kind->resume != NULL
                         ? provision_record_read(&call->state, name, &source, error)
                         : -ENOENT;
 

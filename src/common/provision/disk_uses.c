@@ -44,22 +44,23 @@ int disk_uses_add_image(char *keys, int fd, struct error *error)
 
 #define FILE_NAME "released.set" /* beside the records, and no name of one */
 
-/* Empty where the file cannot be used. Owned by the caller. */
-static json_t *read_set(const struct state *state)
+/* Empty where there is none, or a damaged one. Owned by the caller. */
+static int read_set(const struct state *state, json_t **ret_set, struct error *error)
 {
-        json_t *set = NULL;
-        struct error ignored;
+        int r = state->dir_fd < 0 ? -ENOENT : json_file_load(state->dir_fd, FILE_NAME, JSON_OBJECT, ret_set, error);
 
-        if (state->dir_fd < 0 || json_file_load(state->dir_fd, FILE_NAME, JSON_OBJECT, &set, &ignored) < 0)
-                set = json_object();
-        return set;
+        if (r != -ENOENT && r != -EBADMSG)
+                return r;
+        *ret_set = json_object();
+        return 0;
 }
 
 bool released_disks_has(const struct state *state, const char *identity)
 {
-        cleanup_json json_t *set = read_set(state);
+        cleanup_json json_t *set = NULL;
+        struct error ignored; /* then the disk is not chosen */
 
-        return json_object_get(set, identity) != NULL;
+        return read_set(state, &set, &ignored) == 0 && json_object_get(set, identity) != NULL;
 }
 
 static int change(struct state *state, const char *identity, bool released, struct error *error)
@@ -72,13 +73,14 @@ static int change(struct state *state, const char *identity, bool released, stru
                 return 0;
         if ((r = state_lock(state, key, error)) < 0)
                 return r;
-        set = read_set(state);
-        if ((json_object_get(set, identity) != NULL) != released) {
+        r = read_set(state, &set, error);
+        if (r == 0 && (json_object_get(set, identity) != NULL) != released) {
                 r = released ? json_object_set_new(set, identity, json_true()) : json_object_del(set, identity);
                 r = r == 0 ? json_file_replace(state->dir_fd, FILE_NAME, set, FILE_DURABLE) : -ENOMEM;
+                r = r < 0 ? fail(error, -r, "write", FILE_NAME) : 0;
         }
         state_unlock(state, key);
-        return r < 0 ? fail(error, -r, "write", FILE_NAME) : 0;
+        return r;
 }
 
 int released_disks_add(struct state *state, const char *identity, struct error *error)

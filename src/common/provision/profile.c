@@ -125,15 +125,22 @@ static json_t *read_part(const json_t *file, const char *key)
         return json_incref(part);
 }
 
-static void read_kept(const struct state *state, struct profiles *kept)
+/* A damaged file is none, and is set aside. Another failure to read it says nothing about it. */
+static int read_kept(const struct state *state, bool set_aside, struct profiles *kept, struct error *error)
 {
         cleanup_json json_t *file = NULL;
-        struct error ignored;
+        char aside[STATE_ASIDE_SIZE];
+        int r = state->dir_fd < 0 ? -ENOENT : json_file_load(state->dir_fd, KEPT, JSON_OBJECT, &file, error);
 
-        if (state->dir_fd >= 0)
-                (void)json_file_load(state->dir_fd, KEPT, JSON_OBJECT, &file, &ignored); /* then there is no set */
+        if (r < 0 && r != -ENOENT && r != -EBADMSG)
+                return r;
+        if (r == -EBADMSG && set_aside) {
+                state_set_aside(state, KEPT, aside);
+                log_failure("the set of profiles is damaged; it was renamed to %s", aside);
+        }
         kept->active = read_part(file, "active");
         kept->inactive = read_part(file, "inactive");
+        return 0;
 }
 
 static void keep(const struct state *state, const struct profiles *profiles)
@@ -232,7 +239,8 @@ int profiles_load(const char *state_dir, struct profiles *ret_profiles, struct e
                 return r;
         if (r < 0 && r != -ENOENT)
                 return r;
-        read_kept(&state, &kept);
+        if ((r = read_kept(&state, /* set_aside= */ true, &kept, error)) < 0)
+                return r;
         if ((r = profile_file_read(&matrix, ret_profiles->ignored, &broken)) == 0)
                 r = check_frozen(matrix, &kept, &state, /* set_aside= */ true, &broken);
         if (r < 0) {
@@ -258,7 +266,8 @@ int profiles_check_changes(const char *state_dir, const json_t *matrix, struct e
 
         if (r < 0)
                 return r == -ENOENT ? 0 : r;
-        read_kept(&state, &kept);
+        if ((r = read_kept(&state, /* set_aside= */ false, &kept, error)) < 0)
+                return r;
         return check_frozen(matrix, &kept, &state, /* set_aside= */ false, error);
 }
 

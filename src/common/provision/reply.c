@@ -34,7 +34,7 @@ int provision_reply_failure(const struct provision_request *request, const struc
         static char message[MESSAGE_SIZE];
 
         put_message(request, error, message);
-        log_say("failed: %s", message);
+        log_failure("failed: %s", message);
         return failure_say(message, error, pool_kind_hint(error));
 }
 
@@ -77,13 +77,11 @@ static const struct people_column disks[] = {
 };
 
 static const struct people_column volumes[] = {
-        { "VOLUME", "name" },     { "POOL", "pool" },
-        { "SIZE", "size%" },      { "USED", "used%" },
-        { "FREE", "free%" },      { "USED AS", "targetType" },
-        { "HEALTH", "health" },   { "USED BY", "uses.pod/container/mount" },
-        { "AT", "uses.target" },  { "FOR", "uses.since@" },
-        { "PROFILE", "profile" }, { "OF", "snapshotOf|copyOf" },
-        { "PATH", "path" },       {},
+        { "VOLUME", "name" },          { "POOL", "pool" },       { "SIZE", "size%" },
+        { "USED", "used%" },           { "FREE", "free%" },      { "USED AS", "targetType" },
+        { "HEALTH", "health" },        { "PROBLEM", "problem" }, { "USED BY", "uses.pod/container/mount" },
+        { "AT", "uses.target" },       { "FOR", "uses.since@" }, { "PROFILE", "profile" },
+        { "OF", "snapshotOf|copyOf" }, { "PATH", "path" },       {},
 };
 
 const struct people_form provision_people_created[] = {

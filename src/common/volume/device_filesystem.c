@@ -28,6 +28,16 @@ static enum file_durability durability(const struct volume_call *call)
 }
 
 /*
+ * Before mkfs: what it writes into blocks that an image has already is on the disk without the journal, which keeps the order of
+ * all else.
+ */
+static enum file_durability durability_before_mkfs(const struct volume_call *call)
+{
+        return call->kind->is_untouched != NULL && call->kind->is_untouched(call) <= 0 ? FILE_DURABLE
+                                                                                       : durability(call);
+}
+
+/*
  * A killed mkfs may leave something that looks like a filesystem. So the record says that it runs, also over a power
  * cut, until it has ended.
  */
@@ -42,7 +52,7 @@ static int format(struct volume_call *call, const struct block_device *device, c
         if ((r = volume_kind_flag(call->request, call->kind->allocates, &preallocate, error)) < 0)
                 return r;
         if ((r = call->kind->identify(call, call->record.formatting, error)) < 0 ||
-            (r = volume_call_save(call, durability(call), error)) < 0)
+            (r = volume_call_save(call, durability_before_mkfs(call), error)) < 0)
                 return r;
         if (call->kind->find_offset != NULL || (call->kind->direct && block_device_is_dax(device)))
                 return filesystem_make_direct(device, type, call->config.command_seconds, error);

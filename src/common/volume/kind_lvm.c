@@ -296,6 +296,9 @@ static int grow(struct volume_call *call, uint64_t size_bytes, uint64_t *ret_siz
         }
         if (r < 0 || (r = call->recorded ? 0 : check_allowed(call, &names, error)) < 0)
                 return r;
+        /* lvm may have been killed when it had noted the size, and not let the volume go on */
+        if ((r = lvm_go_on(names.group, &volume, error)) < 0)
+                return r;
         if (volume.size_bytes < size_bytes && volume.has_snapshots && volume.active)
                 return fail_because(
                         error, EBUSY, "grow volume", call->request->name,

@@ -102,7 +102,7 @@ int volume_reply_failure(const struct volume_request *request, const struct erro
         if (length < sizeof message - 256)
                 (void)snprintf(message + length, sizeof message - length, "%s%s%s [id %s]", hint != NULL ? " (" : "",
                                hint != NULL ? hint : "", hint != NULL ? ")" : "", log_id());
-        log_say("failed: %s (%s: %s)", message, error->operation, strerrorname_np(error->errnum) ?: "no name");
+        log_failure("failed: %s (%s: %s)", message, error->operation, strerrorname_np(error->errnum) ?: "no name");
         /* kubelet knows no field "error" */
         return say(failure_object(message, request->tells_errno ? error : NULL, hint));
 }
