@@ -97,5 +97,7 @@ int main(int argc, char **argv)
                                         : oci_hook_mount(&hook, &request, &failed, &error);
         if (r == 0 && hook.wanted.mounts != NULL && event != HOOK_ENDED)
                 (void)oci_hook_forget(&hook, &named_releaser, &ignored); /* of its last run: perhaps no poststop was */
+        if (r < 0)
+                oci_hook_log(&hook, &error);
         return r < 0 ? inject_reply_complaint(program.usage.name, &request, failed, &error) : EXIT_DONE;
 }

@@ -25,7 +25,7 @@ static const struct program program = {
                    .about = "Tell how much room there is for volumes, in bytes: per pool, and per pool and profile.",
                    .schema = &provision_schemas[PROVISION_CAPACITY],
                    .examples = "Example: volume-capacity '{\"pool\": \"fast\"}'\n"
-                               "         volume-capacity --format prometheus >/var/lib/node_exporter/fg.prom\n" },
+                               "         volume-capacity --format prometheus\n" },
         .privileges = &PRIVILEGES,
         .before_drop = provision_begin,
 };

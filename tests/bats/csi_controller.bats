@@ -601,7 +601,7 @@ END_OF_CLASSES
         write_profiles "\"db\": $(profile_for fast '"fs_type": "ext4"'), \"more\": $(profile_for fast)"
         make_volume data '"parameters": {"profile": "db"}'
         for wrong in '"profile": "more"=profile' '"profile": "db", "pool": "default"=profile' '"idMappable": "always"=idMappable' \
-                '"idMappable": "always", "cache": "always"=idMappable' '"kataContainers": "true"=kataContainers' '"fsType": "xfs"=fsType' '"colour": "blue"=colour'; do
+                '"cache": "always"=cache' '"kataContainers": "true"=kataContainers' '"fsType": "xfs"=fsType' '"colour": "blue"=colour'; do
                 copy_of data "${wrong%=*}"
                 answers INVALID_ARGUMENT "${wrong##*=}" || { echo "$wrong"; return 1; }
         done

@@ -201,6 +201,7 @@ teardown() {
                 is "$(unit_value flexgraft-csi.service "$setting")" "" "$setting"
         done
         is "$(unit_value flexgraft-csi.service KillMode):$(unit_value flexgraft-csi.service StartLimitIntervalSec)" process:0
+        is "$(unit_value flexgraft-csi.service RestartSec)" 5s "where each start fails at once"
         is "$(unit_value flexgraft-csi.service NoNewPrivileges):$(unit_value flexgraft-csi.service LimitCORE)" yes:0
 }
 

@@ -768,7 +768,7 @@ refuses() {
         call attach "$(spec data type=loop)" "$NODE"
         assert_refused
         wait_until 5 grep -q "$(message_id) attach data: " "$BATS_TEST_TMPDIR/received"
-        grep -q '^<30>flexgraft' "$BATS_TEST_TMPDIR/received"
+        grep -q '^<27>flexgraft' "$BATS_TEST_TMPDIR/received"
         # and without anybody who listens
         CALL_PREFIX=(unshare --mount sh -c 'mount -t tmpfs tmpfs /dev && exec "$@"' sh)
         call attach "$(spec data type=loop)" "$NODE"

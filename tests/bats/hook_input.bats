@@ -33,6 +33,16 @@ ask_text() {
         done
 }
 
+@test "the reason of a failure is in the log, too: crun shows standard error to nobody" {
+        jq -c --arg log "$BATS_TEST_TMPDIR/log" '.log = $log' "$FLEXGRAFT_CONFIG" >"$FLEXGRAFT_CONFIG.new"
+        mv "$FLEXGRAFT_CONFIG.new" "$FLEXGRAFT_CONFIG"
+        start_container plain-created
+        ask_text '[{'
+        hook createRuntime
+        [[ $status != 0 ]]
+        grep -q 'mount-hook .*failed: .*io.flexgraft.mounts' "$BATS_TEST_TMPDIR/log"
+}
+
 @test "errors in an annotation's JSON are reported like those in a request" {
         start_container plain-created
         ask_text 'x'

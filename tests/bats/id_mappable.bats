@@ -198,6 +198,21 @@ group_is_empty() {
         wait_until 10 no_keepers
 }
 
+@test "what serves a pod may be ended when memory is short, as others: it has no low oom_score_adj of its caller" {
+        local keeper pid
+        sh -c 'echo -500 >/proc/self/oom_score_adj' 2>/dev/null || skip "oom_score_adj cannot be lowered here"
+        # shellcheck disable=SC2016 # the inner shell's
+        CALL_PREFIX=(sh -c 'echo -500 >/proc/self/oom_score_adj && exec "$0" "$@"')
+        published idMappable=always
+        CALL_PREFIX=()
+        keeper=$(keepers)
+        for pid in "$keeper" "$(pgrep -P "$keeper" -x remap-daemon)"; do
+                is "$(<"/proc/$pid/oom_score_adj")" 0
+        done
+        kubelet_unpublish data
+        wait_until 10 no_keepers
+}
+
 @test "where remap-daemon cannot be started always fails and leaves nothing, and auto mounts the filesystem and says so" {
         make_dir "$(pod_dir data)"
         echo '{}' >"$KUBELET/pods/$POD/userns"

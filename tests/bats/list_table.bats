@@ -35,7 +35,7 @@ bind() { # TARGET
         is "$status" 0
         is "$stderr" ''
         is "${#lines[@]}" 3
-        [[ ${lines[0]} =~ ^CONTAINER\ +TARGET\ +STATE\ +WANTED\ +TYPE\ +SOURCE\ +OPTIONS\ +ID$ ]]
+        [[ ${lines[0]} =~ ^CONTAINER\ +TARGET\ +STATE\ +WANTED\ +TYPE\ +SOURCE\ +OPTIONS\ +ID\ +PROBLEM$ ]]
         [[ ${lines[1]} =~ ^$CONTAINER_PID\ +/one\ +gone\ +no\ +bind\  ]]
         [[ ${lines[2]} =~ ^$CONTAINER_PID\ +/two/three\ +present\ +no\ +bind\  ]]
 }

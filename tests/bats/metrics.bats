@@ -431,3 +431,56 @@ package_says() {
         package_says remove
         is "$said" ''
 }
+
+# ---- what alerts are made of
+
+@test "a damaged record is in the metrics until it is removed" {
+        start_container crun
+        helper mount-tmpfs "{\"container\": $CONTAINER_PID, \"target\": \"/cache\", \"id\": \"a\"}"
+        assert_success
+        echo torn >"$STATE_DIR/mounts/a.json"
+        metrics mount-list
+        is "$(sample flexgraft_mount_records_broken)" 1
+        metrics mount-list
+        is "$(sample flexgraft_mount_records_broken)" 1
+        rm "$STATE_DIR/mounts/a.json.bad"
+        metrics mount-list
+        is "$(sample flexgraft_mount_records_broken)" 0
+}
+
+@test "a device that a container has itself has no bytes of a filesystem in the metrics" {
+        local labels
+        make_device blank
+        start_container crun
+        helper mount-block "{\"container\": $CONTAINER_PID, \"source\": \"$DEVICE\", \"target\": \"/dev/disk\", \"raw\": true, \"id\": \"d\"}"
+        assert_success
+        metrics mount-list
+        labels="id=\"d\",container=\"$CONTAINER_PID\",target=\"/dev/disk\",type=\"raw\""
+        is "$(sample flexgraft_mount_state "$labels,state=\"present\"")" 1
+        is "$(sample flexgraft_mount_filesystem_size_bytes "$labels")" ''
+}
+
+@test "a mount that is gone is no problem in the metrics, though its remap-daemon has ended with it" {
+        local labels
+        mkdir "$BATS_TEST_TMPDIR/shared"
+        start_container crun
+        helper mount-bind "{\"container\": $CONTAINER_PID, \"source\": \"$BATS_TEST_TMPDIR/shared\", \"target\": \"/data\", \"ids\": \"remap\", \"id\": \"r\"}"
+        assert_success
+        in_container umount /data
+        metrics mount-list
+        labels="id=\"r\",container=\"$CONTAINER_PID\",target=\"/data\",type=\"bind\""
+        is "$(sample flexgraft_mount_state "$labels,state=\"gone\"")" 1
+        is "$(sample flexgraft_mount_problem "$labels")" 0
+}
+
+# bats test_tags=text
+@test "the manual page has an alert for each metric that says that something is wrong" {
+        local name names
+        names=$(grep -rhoE '(flexgraft_|NAME\(")[a-z_]+_(problem|problems|failed|rejected|broken)"' "$FLEXGRAFT_REPO"/src/common "$FLEXGRAFT_REPO/scripts/flexgraft-metrics" |
+                sed -e 's/NAME("/flexgraft_/' -e 's/"$//' | sort -u)
+        [[ -n $names ]]
+        for name in $names; do
+                sed 's/\\-/-/g' "$FLEXGRAFT_REPO/man/flexgraft-metrics.8" | sed -n '/^In Prometheus/,/^.SH SEE ALSO/p' | grep -qF "$name" ||
+                        { echo "$name"; return 1; }
+        done
+}

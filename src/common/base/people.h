@@ -33,7 +33,7 @@ void people_complain(const char *program, const json_t *reply);
 
 /* ---- a table for people: a line of heads, and a line for each row, its cells as wide as the widest */
 
-#define TABLE_COLUMNS_MAX 12
+#define TABLE_COLUMNS_MAX 16
 
 /* The text of one cell. What a terminal would take for a command is replaced afterwards. */
 typedef void table_cell(const void *argument, size_t row, size_t column, char *ret_text, size_t size);

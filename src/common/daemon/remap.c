@@ -85,6 +85,16 @@ static void leave_control_groups(void)
                 (void)closedir(directory); /* only read */
 }
 
+/* kubelet's, or a service's, is low. What a pod can make large is to be ended before others are, which does no harm. */
+static void be_ended_as_others(void)
+{
+        cleanup_close int fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
+        char first;
+
+        if (fd >= 0 && read(fd, &first, 1) == 1 && first == '-')
+                (void)!write(fd, "0", 1); /* if it fails it has the caller's */
+}
+
 /* Executes the daemon, with its descriptors at their numbers, nothing else open, and a session of its own. */
 static void exec_daemon(const char *path, const int fds[PASSED], int report_fd)
 {
@@ -94,8 +104,10 @@ static void exec_daemon(const char *path, const int fds[PASSED], int report_fd)
         bool done = setsid() > 0;
 
         interrupt_default();
-        if (daemon_mode == serve_node)
+        if (daemon_mode == serve_node) {
                 leave_control_groups();
+                be_ended_as_others();
+        }
         for (int i = 0; done && i <= PASSED; i++)
                 done = (high[i] = fcntl(i < PASSED ? fds[i] : report_fd, F_DUPFD_CLOEXEC, 64)) >= 0;
         for (int i = 0; done && i <= PASSED; i++)

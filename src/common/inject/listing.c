@@ -121,7 +121,8 @@ static void look_at(const struct questions *questions, const struct mount_record
                 return;
         entry->known = true;
         entry->flags = (unsigned long)fs.f_flags;
-        fs_usage_of(&fs, &entry->usage);
+        if (record->raw_device == 0) /* else it is a device's node, on a filesystem of its own */
+                fs_usage_of(&fs, &entry->usage);
 }
 
 /*
@@ -466,6 +467,8 @@ int listing_make(struct listing *ret_listing, const struct request *request, str
         r = request->has_container ? mount_record_each_of(&state, &container.mnt_ns, boot_id, /* except= */ NULL,
                                                           add_record, &collection, error)
                                    : mount_record_each(&state, add_record, &collection, error);
+        if (!request->has_container)
+                ret_listing->aside_count = state_count_aside(&state);
         if (r < 0)
                 return r;
         sort(ret_listing);

@@ -41,6 +41,7 @@ struct listing {
         size_t room;                                            /* for entries */
         char set_aside[LISTING_NOTES_MAX][MOUNT_RECORD_ID_MAX]; /* torn or foreign records */
         size_t set_aside_count;
+        size_t aside_count; /* those that are there, of earlier calls, too; 0 of one container */
         char unreadable[LISTING_NOTES_MAX][MOUNT_RECORD_ID_MAX]; /* of another version, or unreadable */
         size_t unreadable_count;
 };

@@ -16,8 +16,20 @@ enum column {
         COLUMN_SOURCE,
         COLUMN_OPTIONS,
         COLUMN_ID,
+        COLUMN_PROBLEM,
         COLUMNS
 };
+
+/* What is wrong with a mount; "": nothing. What is gone needs neither its device nor its daemon. */
+static const char *problem_of(const struct listing_entry *entry)
+{
+        if (entry->problem[0] != '\0' || entry->placement == PLACEMENT_GONE)
+                return entry->problem;
+        if (entry->device != BLOCK_DEVICE_PRESENT)
+                return entry->device == BLOCK_DEVICE_GONE ? "its device is gone"
+                                                          : "another disk has the number of its device";
+        return listing_record(entry)->remap_key != 0 && !entry->remap_runs ? "its remap-daemon does not run" : "";
+}
 
 static void cell(const void *argument, size_t row, size_t column, char *ret_text, size_t size)
 {
@@ -55,17 +67,30 @@ static void cell(const void *argument, size_t row, size_t column, char *ret_text
         case COLUMN_OPTIONS:
                 (void)snprintf(ret_text, size, "%s", record->options);
                 break;
+        case COLUMN_PROBLEM:
+                (void)snprintf(ret_text, size, "%s", problem_of(entry));
+                break;
         default:
                 (void)snprintf(ret_text, size, "%s", record->id);
         }
 }
 
+/* On standard error: what no row is of. */
+static void tell_broken(const char ids[][MOUNT_RECORD_ID_MAX], size_t count, const char *how)
+{
+        for (size_t i = 0; i < count; i++)
+                (void)fprintf(stderr, "mount-list: the record %s %s\n", ids[i], how);
+}
+
 int list_table_say(const struct listing *listing)
 {
-        static const char *const heads[COLUMNS] = { "CONTAINER", "TARGET", "STATE",   "WANTED",
-                                                    "TYPE",      "SOURCE", "OPTIONS", "ID" };
+        static const char *const heads[COLUMNS] = { "CONTAINER", "TARGET",  "STATE", "WANTED", "TYPE",
+                                                    "SOURCE",    "OPTIONS", "ID",    "PROBLEM" };
+        int r = table_say(heads, COLUMNS, listing->count, cell, listing);
 
-        return table_say(heads, COLUMNS, listing->count, cell, listing) < 0 ? EXIT_FAILED : EXIT_DONE;
+        tell_broken(listing->set_aside, listing->set_aside_count, "is damaged, and was renamed to *.json.bad");
+        tell_broken(listing->unreadable, listing->unreadable_count, "cannot be read");
+        return r < 0 ? EXIT_FAILED : EXIT_DONE;
 }
 
 /* What tells a mount from others, and no more: each other word would be a series of its own. */
@@ -91,12 +116,6 @@ static void label_usage(struct metrics_text *text, const void *things, size_t i)
         put_labels(text, (const struct listing_entry *)things + i);
 }
 
-static bool has_problem(const struct listing_entry *entry)
-{
-        return entry->problem[0] != '\0' || entry->device != BLOCK_DEVICE_PRESENT ||
-               (listing_record(entry)->remap_key != 0 && !entry->remap_runs);
-}
-
 int listing_metrics_say(const struct listing *listing)
 {
         size_t count = listing->count < METRICS_THINGS_MAX ? listing->count : METRICS_THINGS_MAX;
@@ -106,8 +125,9 @@ int listing_metrics_say(const struct listing *listing)
                       listing->count);
         metrics_gauge(&text, "flexgraft_mounts_omitted",
                       "Mounts of which there are no metrics, since there are too many.", listing->count - count);
-        metrics_gauge(&text, "flexgraft_mount_records_broken", "Records of mounts that cannot be read; at most 16.",
-                      listing->set_aside_count + listing->unreadable_count);
+        metrics_gauge(&text, "flexgraft_mount_records_broken",
+                      "Records of mounts that cannot be read, or were renamed to *.json.bad.",
+                      listing->aside_count + listing->unreadable_count);
         metrics_family(&text, "flexgraft_mount_state", "gauge",
                        "1 for the state of a mount: present, covered, gone, wanted or unknown.");
         for (size_t i = 0; i < count; i++) {
@@ -121,7 +141,7 @@ int listing_metrics_say(const struct listing *listing)
         for (size_t i = 0; i < count; i++) {
                 metrics_sample(&text, "flexgraft_mount_problem");
                 put_labels(&text, &listing->entries[i]);
-                metrics_value(&text, has_problem(&listing->entries[i]));
+                metrics_value(&text, problem_of(&listing->entries[i])[0] != '\0');
         }
         fs_usage_put(&text, "flexgraft_mount", listing->entries, count, find_usage, label_usage);
         return metrics_say(&text);

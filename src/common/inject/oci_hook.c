@@ -18,6 +18,7 @@
 #include "inject/request/request_batch.h"
 #include "inject/request/request_keys.h"
 #include "inject/request/source.h"
+#include "process/log.h"
 #include "state/config.h"
 #include "state/policy.h"
 #include "state/state_dir.h"
@@ -344,4 +345,16 @@ void oci_hook_release(struct oci_hook *hook)
         json_decref(hook->state);
         wish_release(&hook->wanted);
         hook->state = NULL;
+}
+
+void oci_hook_log(const struct oci_hook *hook, const struct error *error)
+{
+        static struct config config;
+        static char subject[CONTAINER_NAME_MAX + 16]; /* the log borrows it */
+        static struct error ignored;                  /* then it is the system's log */
+
+        (void)config_load(&config, &ignored);
+        (void)snprintf(subject, sizeof subject, "mount-hook %s", hook->id != NULL ? hook->id : "");
+        log_begin(subject, config.log);
+        log_failure("failed: %s: %s", error->subject, error_why(error));
 }

@@ -82,6 +82,9 @@ int oci_hook_mount(struct oci_hook *hook, struct request *ret_request, const str
  */
 int oci_hook_forget(const struct oci_hook *hook, const struct volume_releaser *releaser, struct error *error);
 
+/* oci_hook_log() - why it failed, in the log: crun shows the hook's standard error to nobody. */
+void oci_hook_log(const struct oci_hook *hook, const struct error *error);
+
 void oci_hook_release(struct oci_hook *hook);
 #define cleanup_oci_hook __attribute__((cleanup(oci_hook_release)))
 

@@ -22,7 +22,8 @@
 
 #define LINE_MAX_BYTES 2048
 #define FILE_MS 1000
-#define PRIORITY "<30>" /* daemon.info, syslog(3) */
+#define DAEMON_ERROR 27 /* syslog(3) */
+#define DAEMON_INFO 30
 
 static const char *log_subject = "";
 static const char *log_destination = "none";
@@ -82,27 +83,27 @@ static void say_to_system(const char *line, size_t length)
                 (void)send(fd, line, length, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-void log_say(const char *format, ...)
+static void say(int priority, const char *format, va_list arguments)
 {
         int saved = errno;
         bool system = strcmp(log_destination, "syslog") == 0;
         struct timespec now = {};
         struct tm utc = {};
         char line[LINE_MAX_BYTES];
+        va_list again;
         size_t length;
-        va_list arguments;
 
         if (verbose_is_asked()) {
-                va_start(arguments, format);
-                (void)vsnprintf(line, sizeof line, format, arguments);
-                va_end(arguments);
+                va_copy(again, arguments);
+                (void)vsnprintf(line, sizeof line, format, again);
+                va_end(again);
                 verbose_say(line);
                 errno = saved;
         }
         if (strcmp(log_destination, "none") == 0)
                 return;
         if (system)
-                length = (size_t)snprintf(line, sizeof line, PRIORITY "flexgraft[%d]: ", getpid());
+                length = (size_t)snprintf(line, sizeof line, "<%d>flexgraft[%d]: ", priority, getpid());
         else {
                 (void)clock_gettime(CLOCK_REALTIME, &now); /* cannot fail for this clock */
                 (void)gmtime_r(&now.tv_sec, &utc);         /* UTC: no time zone file is read */
@@ -110,9 +111,7 @@ void log_say(const char *format, ...)
                 length += (size_t)snprintf(line + length, sizeof line - length, "flexgraft[%d]: ", getpid());
         }
         length += (size_t)snprintf(line + length, sizeof line - length, "%s %.300s: ", log_id(), log_subject);
-        va_start(arguments, format);
         (void)vsnprintf(line + length, sizeof line - length - 1, format, arguments);
-        va_end(arguments);
         text_make_printable(line); /* a name or a kernel message must not start a line of its own */
         length = strlen(line);
         if (system)
@@ -122,4 +121,22 @@ void log_say(const char *format, ...)
                 say_to_file(line, length + 1);
         }
         errno = saved;
+}
+
+void log_say(const char *format, ...)
+{
+        va_list arguments;
+
+        va_start(arguments, format);
+        say(DAEMON_INFO, format, arguments);
+        va_end(arguments);
+}
+
+void log_failure(const char *format, ...)
+{
+        va_list arguments;
+
+        va_start(arguments, format);
+        say(DAEMON_ERROR, format, arguments);
+        va_end(arguments);
 }

@@ -18,4 +18,7 @@ const char *log_id(void);
 /* log_say() - one line: "ID SUBJECT: text". */
 void log_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* log_failure() - likewise, as an error: what an administrator has to look at. */
+void log_failure(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 #endif

@@ -84,7 +84,7 @@ void reconcile_problem(struct reconcile *reconcile, const char *subject, const s
 
         (void)snprintf(text, sizeof text, "%.1000s: %s", subject, error_why(error));
         (void)json_array_append_new(reconcile->problems, reply_printable(text));
-        log_say("problem: %s", text);
+        log_failure("problem: %s", text);
 }
 
 /* message: of the error; NULL: there is none. What was done before is told with it. */
@@ -106,6 +106,6 @@ int reconcile_status(const struct reconcile *reconcile, const struct error *erro
         understood = failure_understood(error);
         (void)snprintf(message, sizeof message, "%.2000s%s%s", understood ? error->subject : FAILURE_NOT_UNDERSTOOD,
                        understood ? ": " : "", error_why(error));
-        log_say("failed: %s", message);
+        log_failure("failed: %s", message);
         return reply_say(reply_of(reconcile, message, error), failure_exit_status(error));
 }

@@ -263,6 +263,19 @@ void state_set_aside(const struct state *state, const char *file, char *ret_asid
         (void)renameat(state->dir_fd, file, state->dir_fd, ret_aside); /* see state/state_dir.h */
 }
 
+size_t state_count_aside(const struct state *state)
+{
+        DIR *list = state_list(state);
+        const struct dirent *entry;
+        size_t count = 0;
+
+        while (list != NULL && (entry = readdir(list)) != NULL)
+                count += text_ends(entry->d_name, STATE_ASIDE_SUFFIX) ? 1 : 0;
+        if (list != NULL)
+                (void)closedir(list); /* only read from */
+        return count;
+}
+
 void state_release(struct state *state)
 {
         fd_close(&state->lock_fd);

@@ -97,6 +97,9 @@ int state_remove(const struct state *state, const char *file);
 #define STATE_ASIDE_SIZE (NAME_MAX + sizeof STATE_ASIDE_SUFFIX)
 void state_set_aside(const struct state *state, const char *file, char *ret_aside);
 
+/* state_count_aside() - how many there are still. */
+size_t state_count_aside(const struct state *state);
+
 void state_release(struct state *state);
 #define cleanup_state __attribute__((cleanup(state_release)))
 

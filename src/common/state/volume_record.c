@@ -204,7 +204,7 @@ static void set_file_aside(const struct state *state, const char *file, const ch
         char aside[STATE_ASIDE_SIZE];
 
         if (record_set_aside(state, &volume_record_table, file, name, aside))
-                log_say("the record %s is damaged, or not this volume's; it was renamed to %s", file, aside);
+                log_failure("the record %s is damaged, or not this volume's; it was renamed to %s", file, aside);
 }
 
 /* One file. One that is damaged, or of another volume, is renamed and counts as absent. */
