@@ -79,7 +79,7 @@
 
 /* Volume records, and directories of volumes. */
 #define GROUP_VOLUME                                                                                                   \
-        GROUP_BASE, GROUP_LOG, GROUP_INDEX, "fstat", "fsync", "faccessat", "statx", "clock_nanosleep", "fstatfs", \
+        GROUP_BASE, GROUP_LOG, GROUP_INDEX, "fstat", "fsync", "faccessat", "statx", "clock_nanosleep", "fstatfs",      \
                 "name_to_handle_at"
 
 /*
