@@ -420,9 +420,10 @@ mounts_of() {
         local behind STATUS=0
         behind=$(pgrep -f "^bindfs $FILES $BEHIND")
         mkdir "$BATS_TEST_TMPDIR/target"
-        # both right before the daemon's first question to the filesystem; all that is left has ended long before a minute
+        # both right before the daemon's first question to the filesystem, none of whose threads may take that any more: who asks could not be
+        # killed then; all that is left has ended long before a minute
         "$FLEXGRAFT_TOOLS/at-syscall" --others --at fstatfs:1 --report "$BATS_TEST_TMPDIR/report" --timeout 60 \
-                --run "kill -STOP $behind; kill -KILL \$AT_MAIN_PID" -- \
+                --run "kill -STOP $behind; while grep -hq '(bindfs) [^T]' /proc/$behind/task/*/stat; do :; done; kill -KILL \$AT_MAIN_PID" -- \
                 "$FLEXGRAFT_BIN/remap-mount" "{\"source\": \"$BEHIND\", \"target\": \"$BATS_TEST_TMPDIR/target\"}" || STATUS=$?
         kill -CONT "$behind"
         cat "$BATS_TEST_TMPDIR/report"
@@ -736,6 +737,7 @@ daemons() {
         [[ ,$(findmnt --noheadings --first-only --output VFS-OPTIONS --target "$(pod_dir data)"), == *,noexec,* ]]
         [[ ,$(findmnt --noheadings --first-only --output VFS-OPTIONS --target "$(pod_dir data pod-2)"), == *,noatime,* ]]
         [[ ,$(findmnt --noheadings --first-only --output VFS-OPTIONS --target "$(pod_dir data pod-2)"), != *,noexec,* ]]
+        [[ $(findmnt -nro SOURCE "$(pod_dir data pod-2)") != *"$POD"* ]]
         mkdir "$FILES/inner"
         mount -t tmpfs tmpfs "$(pod_dir data)/inner"
         is "$(type_at "$(pod_dir data pod-2)/inner")" fuse.flexgraft "below the other pod's"
@@ -839,6 +841,49 @@ daemons() {
         kubelet_unpublish data
         wait_until 10 no_keepers
         is "$(volume_records)" ''
+}
+
+@test "an inline volume of the same name and another source is nobody's business, whatever the first one's daemon does" {
+        local keeper daemon
+        mkdir "$FILES/one" "$FILES/two"
+        write_policy "\"kinds\": [\"bind\"], \"sources\": [\"$BEHIND\"]"
+        SPECS[data]=$(spec data type=bind "source=$BEHIND/one" idMappable=always cache=always)
+        kubelet_publish data
+        SPECS[data]=$(spec data type=bind "source=$BEHIND/two" idMappable=always)
+        kubelet_publish data pod-2
+        touch "$(pod_dir data pod-2)/file"
+        [[ -e $FILES/two/file ]]
+        kubelet_unpublish data pod-2
+        wait_until 10 one_keeper
+        keeper=$(keepers)
+        daemon=$(pgrep -P "$keeper" -x remap-daemon)
+        kill -STOP "$keeper" "$daemon"
+        sleep 1.1 # what the kernel knows of the root is over
+        make_dir "$(pod_dir data pod-2)"
+        run timeout 15 "$DRIVER" mount "$(pod_dir data pod-2)" "$(publish_spec data pod-2)"
+        kill -CONT "$daemon" "$keeper"
+        is "$status" 0
+        [[ $output == *'"Success"'* ]]
+        kubelet_unpublish data pod-2
+        kubelet_unpublish data
+        wait_until 10 no_keepers
+}
+
+one_keeper() {
+        is "$(daemons)" 1
+}
+
+@test "what the node has made read-only since the first pod is so for the next one, beside a pod that writes" {
+        published idMappable=always
+        mount -o remount,bind,ro "$BEHIND"
+        kubelet_publish data pod-2
+        run ! touch "$(pod_dir data pod-2)/file"
+        [[ $output == *'Read-only file system'* ]]
+        touch "$(pod_dir data)/file"
+        mount -o remount,bind,rw "$BEHIND"
+        kubelet_unpublish data
+        kubelet_unpublish data pod-2
+        wait_until 10 no_keepers
 }
 
 @test "an exchanged mount shares the remap-daemon of another pod, too" {

@@ -38,6 +38,7 @@ struct mount_dir {
         bool pod_writes;                /* whether that may be written to */
         uint64_t remap_key;             /* of the remap-daemon that serves it (state/mount_record.h); 0: none does */
         uint64_t source_device; /* makedev() of the filesystem that one serves; 0: none does, or it is not known */
+        uint64_t source_key;    /* of what its options name (volume/mappable_daemon.h); 0: not known */
         uint64_t replaces;      /* unique id of the mount that this one was to take the place of; 0: none */
         bool waits_for_users;   /* it is exchanged when its pod has a user namespace (volume/mappable.h) */
 };

@@ -70,6 +70,7 @@ int volume_mappable_serve(struct volume_call *call, const struct mount_attribute
         *ret_served = (struct volume_served){};
         if (!call->kind->any_filesystem)
                 return 0;
+        ret_served->source_key = volume_mappable_source(call);
         if ((r = asks_recursive(call, &recursive, error)) < 0)
                 return r;
         if (!is_wanted(call)) {
@@ -90,7 +91,8 @@ int volume_mappable_serve(struct volume_call *call, const struct mount_attribute
                 r = serve(call, attributes, mount_fd, ret_served, error);
         if (r == 0 || call->request->id_mappable == ID_MAPPABLE_ALWAYS)
                 return r;
-        *ret_served = (struct volume_served){ .waits_for_users = !recursive };
+        *ret_served =
+                (struct volume_served){ .waits_for_users = !recursive, .source_key = volume_mappable_source(call) };
         tell(call, error);
         return 0;
 }

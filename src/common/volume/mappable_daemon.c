@@ -8,10 +8,12 @@
 #include <sys/stat.h>
 
 #include "base/fd.h"
+#include "base/hash.h"
 #include "daemon/id_mappable.h"
 #include "daemon/remap.h"
 #include "mount/identity.h"
 #include "mount/options.h"
+#include "volume/kind.h"
 
 #define EVERY_ATTRIBUTE                                                                                                \
         ((uint64_t)(MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC | MOUNT_ATTR__ATIME | \
@@ -22,6 +24,7 @@ struct wanted {
         int fd;
         const char *dir; /* where it is to be */
         struct stat root;
+        bool reads_only; /* the source's mount, which is what holds behind the daemon */
         struct mount_attributes attributes;
 };
 
@@ -34,6 +37,7 @@ static int look(const struct mount_attributes *attributes, struct wanted *wanted
                 return fail(error, errno, "stat", wanted->dir);
         if ((r = mount_options_of(wanted->fd, &own)) < 0)
                 return fail(error, -r, "statfs", wanted->dir);
+        wanted->reads_only = (own & MOUNT_ATTR_RDONLY) != 0;
         wanted->attributes = (struct mount_attributes){
                 .set = attributes->set | (own & REMAP_KEPT_ATTRIBUTES & ~attributes->clear),
                 .clear = EVERY_ATTRIBUTE,
@@ -43,6 +47,32 @@ static int look(const struct mount_attributes *attributes, struct wanted *wanted
 }
 
 /* ---- another pod's */
+
+uint64_t volume_mappable_source(const struct volume_call *call)
+{
+        const struct volume_option *option = call->kind->any_filesystem ? call->kind->options : NULL;
+        uint64_t hash = HASH_SEED;
+        struct error ignored;
+        const char *value;
+
+        if (option == NULL)
+                return 0;
+        for (; option->key != NULL; option++)
+                if (volume_request_option(call->request, option->key, &value, &ignored) == 0 && value != NULL) {
+                        hash = hash_bytes(hash, option->key, strlen(option->key) + 1);
+                        hash = hash_bytes(hash, value, strlen(value) + 1);
+                }
+        return hash >> 2 | 1; /* a number of JSON */
+}
+
+/* Of an exchange the record knows it: volume-reconcile has no options. */
+static uint64_t source_of(const struct volume_call *call, const char *dir)
+{
+        for (size_t i = 0; i < call->record.published_count; i++)
+                if (strcmp(call->record.published[i].dir, dir) == 0 && call->record.published[i].source_key != 0)
+                        return call->record.published[i].source_key;
+        return volume_mappable_source(call);
+}
 
 /* Whether another pod's directory has a mount that a daemon serves. */
 static bool is_served(const struct volume_call *call, const struct mount_dir *place, const char *dir)
@@ -58,8 +88,7 @@ static bool is_of(const struct volume_call *call, const struct mount_dir *place,
         struct mount_seen seen;
         struct stat root;
 
-        return place->source_device == wanted->root.st_dev &&
-               place->read_only == ((wanted->attributes.set & MOUNT_ATTR_RDONLY) != 0) &&
+        return place->source_device == wanted->root.st_dev && place->read_only == wanted->reads_only &&
                mount_see(fd, "", &seen) == 0 && mount_seen_is(&seen, &place->identity) && fstat(fd, &root) == 0 &&
                root.st_ino == wanted->root.st_ino && id_mappable_cache(place->dir) == call->request->cache;
 }
@@ -102,12 +131,14 @@ static int check_alone(const struct volume_call *call, const struct mount_dir *p
 static int find_shared(const struct volume_call *call, const struct wanted *wanted, uint64_t *ret_key, int *ret_fd,
                        struct error *error)
 {
+        const uint64_t source = source_of(call, wanted->dir);
         const struct mount_dir *other = NULL;
 
         for (size_t i = 0; i < call->record.published_count; i++) {
                 const struct mount_dir *place = &call->record.published[i];
 
-                if (!is_served(call, place, wanted->dir))
+                /* pods' own volumes of one name may be different ones, whose servers need not answer */
+                if (place->source_key == 0 || place->source_key != source || !is_served(call, place, wanted->dir))
                         continue;
                 if (share(call, place, wanted, ret_fd)) {
                         *ret_key = place->remap_key;
@@ -123,7 +154,7 @@ static int find_shared(const struct volume_call *call, const struct wanted *want
 static int start(const struct volume_call *call, const struct wanted *wanted, uint64_t *ret_key, struct error *error)
 {
         const struct remap_source source = { .mount_fd = wanted->fd,
-                                             .name = wanted->dir,
+                                             .name = call->record.name, /* several pods show it */
                                              .cache = call->request->cache };
         cleanup_close int fd =
                 id_mappable_serve(source, wanted->attributes.set, call->config.state_dir, ret_key, error);

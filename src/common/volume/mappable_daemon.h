@@ -3,17 +3,22 @@
  * mappable_daemon.h - which remap-daemon serves a pod's directory of a volume: that of another pod of this node that has
  * the same volume, or a new one.
  *
- * Pods share one where it serves the same directory of the same filesystem, and both or neither may write: what is
- * read-only is so behind the daemon, too. All else is of the mount, which each has for itself. So the memory of many pods is
+ * Pods share one where their options name the same, it serves the same directory of the same filesystem, and both or neither
+ * may write: what is read-only is so behind the daemon, too, as are atimes. All else is of the mount, which each has for itself. So the memory of many pods is
  * that of one, and what one of them changes is what the others see, whatever the kernel remembers ("cache").
  */
 #ifndef FLEXGRAFT_VOLUME_MAPPABLE_DAEMON_H
 #define FLEXGRAFT_VOLUME_MAPPABLE_DAEMON_H
 
+#include <stdint.h>
+
 #include "base/error.h"
 #include "mount/detached.h"
 #include "volume/call.h"
 #include "volume/mount_dir.h"
+
+/* volume_mappable_source() - of what the options name, for the record; 0: nothing of it is served by a remap-daemon. */
+uint64_t volume_mappable_source(const struct volume_call *call);
 
 /*
  * volume_mappable_mount() - a mount that can be id-mapped, of what source_fd is a detached mount of.

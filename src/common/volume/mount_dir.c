@@ -285,6 +285,7 @@ static int note(struct volume_call *call, const struct mount_dir_new *new, const
         entry->remap_key = new->served.key;
         entry->source_device = new->served.source_device;
         entry->waits_for_users = new->served.waits_for_users;
+        entry->source_key = new->served.source_key;
         if (new->device != NULL) {
                 entry->pod_device = new->device->number;
                 entry->pod_source = call->record.device_number;
