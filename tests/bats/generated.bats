@@ -344,3 +344,9 @@ zsh_action() {
         is "${#lines[@]}" 2 "number of arrays"
         is "${lines[0]: -4} ${lines[1]: -4}" "0000 0000" "the ends of their addresses"
 }
+
+# bats test_tags=text
+@test "each test of pools on a server that needs one has the tag by which the guest runs it" {
+        is "$(awk '/^# bats test_tags=.*nfs/ { tagged = NR } /^@test/ { name = $0; ok = tagged == NR - 1 } /with_server$/ && !ok { print name }' \
+                "$FLEXGRAFT_REPO/tests/bats/nfs_pool.bats")" ''
+}

@@ -231,6 +231,19 @@ node_nfs_mounts() {
         is "$(on_server)" data
 }
 
+# bats test_tags=kernel,nfs
+@test "volume-delete on the node that was lost while it made a provisioner's volume deletes what the next node made of it" {
+        local claim=pvc-0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0
+        with_server
+        nfs_pool
+        created "{\"name\": \"$claim\", \"size\": \"8m\", \"pool\": \"share\", \"namespace\": \"-\"}"
+        sed -i 's/"stage":"created"/"stage":"creating"/' "$STATE_DIR/provisioned/$claim.json"
+        touch "$EXPORTED/$claim/file"
+        removed "{\"name\": \"$claim\"}"
+        is "$(on_server)|$(provisioned)" "|"
+}
+
+# bats test_tags=kernel,nfs
 @test "onDelete retain keeps a directory, archive renames it, and neither keeps an empty one" {
         local pvc='"parameters": {"csi.storage.k8s.io/pvc/namespace": "team", "csi.storage.k8s.io/pvc/name": "claim"}'
         with_server

@@ -396,6 +396,7 @@ header() {
         local before
         remap_bed ext4
         before=$(remap_processes)
+        ln "$FLEXGRAFT_BIN/remap-daemon" "$BATS_TEST_TMPDIR/other" # the other install's
         install_again
         the_remap_process remap-keeper
         header "$REPLY" 56 9 # 9.1.0
@@ -403,6 +404,15 @@ header() {
         assert_success
         assert_field '.mounts[0].program' current
         is "$(remap_processes)" "$before" processes
+}
+
+@test "who goes back to an older program has that serve" {
+        remap_bed ext4
+        install_again
+        the_remap_process remap-keeper
+        header "$REPLY" 56 9 # 9.1.0
+        upgrade
+        assert_field '.mounts[0].program' upgraded
 }
 
 @test "a program that is too old to hand over is said to be, and serves on" {

@@ -126,6 +126,14 @@ static pid_t read_container(int proc_fd)
         return pid > 1 ? (pid_t)pid : 0;
 }
 
+/* A program that was replaced by its own install has no name any more: what runs of it is all that there is. */
+static bool is_installed(int proc_fd)
+{
+        struct stat st;
+
+        return fstatat(proc_fd, "exe", &st, 0) == 0 && st.st_nlink > 0;
+}
+
 static int look_at(const struct search *search, pid_t pid, struct error *error)
 {
         struct upgrade_mount mount = { .pid = pid };
@@ -143,7 +151,8 @@ static int look_at(const struct search *search, pid_t pid, struct error *error)
         mount.container = read_container(proc_fd);
         read_version(proc_fd, mount.version);
         /* a driver's install and a package have a program each: the older one takes nothing from the newer */
-        mount.current = is_same(proc_fd, "exe", &search->program) || strverscmp(mount.version, VERSION) > 0;
+        mount.current = is_same(proc_fd, "exe", &search->program) ||
+                        (strverscmp(mount.version, VERSION) > 0 && is_installed(proc_fd));
         return search->function(&mount, search->argument, error);
 }
 

@@ -164,6 +164,8 @@ struct pool_kind {
         /* remove what a deletion that was killed has left of a volume, perhaps on another node; what has its name stays.
          * Without the pool's lock. NULL: there is nothing */
         int (*discard_left)(const struct config *config, const struct pool *pool, const char *id, struct error *error);
+        /* whether what has the id can be that very volume's alone, whichever node made it; NULL: never */
+        bool (*is_one_everywhere)(const struct provision_record *record);
         /* have it keep whose it is, when no record tells it any more; NULL: it has no place for that */
         int (*keep_namespace)(const struct config *config, const struct pool *pool, const char *id,
                               const char *namespace, struct error *error);

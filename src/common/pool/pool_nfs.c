@@ -271,14 +271,19 @@ static bool is_unique_name(const char *name)
         return true;
 }
 
+static bool is_one_everywhere(const struct provision_record *record)
+{
+        return strcmp(record->namespace, PROVISION_OF_CSI) == 0 && is_unique_name(record->name) &&
+               strstr(record->id, record->name) != NULL;
+}
+
 /* CSI's controller is asked again on another node if the node that it ran on is lost, and that one has no record here. */
 static bool is_of_other_call(const struct config *config, const struct pool *pool,
                              const struct provision_record *record)
 {
         struct error ignored;
 
-        return strcmp(record->namespace, PROVISION_OF_CSI) == 0 && is_unique_name(record->name) &&
-               strstr(record->id, record->name) != NULL && is_blank(config, pool, record->id, &ignored) == 1;
+        return is_one_everywhere(record) && is_blank(config, pool, record->id, &ignored) == 1;
 }
 
 static int create(const struct config *config, const struct pool *pool, const struct provision_record *record,
@@ -428,6 +433,7 @@ const struct pool_kind pool_nfs = { .type = "nfs",
                                     .look = look,
                                     .is_blank = is_blank,
                                     .is_of_other_call = is_of_other_call,
+                                    .is_one_everywhere = is_one_everywhere,
                                     .wipe = wipe,
                                     .erase = erase,
                                     .discard_left = discard_left,

@@ -227,6 +227,13 @@ static bool has_content(const struct provision_record *record, enum provision_li
         return was != PROVISION_CREATING || record->copy_of[0] != '\0' || record->snapshot_of[0] != '\0';
 }
 
+/* Another node may have finished what a call here began. Only who deletes the volume means that, too. */
+static bool was_finished_elsewhere(const struct provision_call *call, const struct provision_record *record)
+{
+        return call->request != NULL && call->request->verb == PROVISION_DELETE &&
+               call->kind->is_one_everywhere != NULL && call->kind->is_one_everywhere(record);
+}
+
 /*
  * ENOENT may be of a device's name in /dev, which a slow udev has not made yet: only what its pool does not have is gone.
  * What it has stays, with its record, and EAGAIN says that the call can be repeated.
@@ -273,7 +280,9 @@ int delete_finish(struct provision_call *call, struct provision_record *record, 
          * time */
         if (r < 0 && !((r == -ENOSPC || r == -EDQUOT) && strcmp(record->reclaim_policy, "delete") == 0))
                 return r;
-        r = give_back(call, record, has_content(record, was) && (!record->keeps_content || call->kind->no_device),
+        r = give_back(call, record,
+                      (has_content(record, was) || was_finished_elsewhere(call, record)) &&
+                              (!record->keeps_content || call->kind->no_device),
                       was == PROVISION_DELETING, &changed, error);
         if ((r == -EBUSY || r == -ENODEV) && was == PROVISION_CREATED && !changed) {
                 struct error ignored; /* the first failure is the one to report */
