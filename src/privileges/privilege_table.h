@@ -38,7 +38,7 @@
 
 /* Write down what is wanted in a container (state/wish). */
 #define GROUP_WISH "fsync"
-#define GROUP_UNPLACE "setns/mnt", "umount2", "fchdir", "setfsuid", "setfsgid"
+#define GROUP_UNPLACE "setns/mnt", "umount2", "fchdir", "mount_setattr", "setfsuid", "setfsgid"
 #define GROUP_INJECT                                                                                                   \
         GROUP_BASE, GROUP_CONTAINER, GROUP_TARGET, GROUP_PLACE, GROUP_UNPLACE, GROUP_DETACHED, GROUP_QUESTION,         \
                 GROUP_INDEX, GROUP_WISH

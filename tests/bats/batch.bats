@@ -312,12 +312,13 @@ check_order() {
                 {"destination": "/data-ro", "type": "bind", "source": "'"$SOURCE"'", "options": ["rbind", "ro", "rprivate"]},
                 {"destination": "/etc/resolv.conf", "type": "bind", "source": "'"$BATS_TEST_TMPDIR"'/resolv.conf", "options": ["bind", "rprivate"]},
                 {"destination": "/plain", "type": "bind", "source": "'"$SOURCE"'", "options": ["nosuid", "nodev", "bind", "private", "rw"]},
+                {"destination": "/rro", "type": "bind", "source": "'"$SOURCE"'", "options": ["rbind", "rro", "rnosuid", "rprivate"]},
                 {"destination": "/no-type", "source": "'"$SOURCE"'", "options": ["bind"]},
                 {"destination": "/none", "type": "none", "source": "'"$SOURCE"'", "options": ["rbind"]},
                 {"destination": "/cache", "type": "tmpfs", "source": "tmpfs", "options": ["nosuid", "nodev", "noexec", "size=65536k", "mode=755"]},
                 {"destination": "/dev/shm", "type": "tmpfs", "source": "shm", "options": ["nosuid", "noexec", "nodev", "mode=1777", "size=65536000"]}'
         assert_success
-        is "$(jq -c '[.mounts[].type]' <<<"$json")" '["bind","bind","bind","bind","bind","bind","tmpfs","tmpfs"]'
+        is "$(jq -c '[.mounts[].type]' <<<"$json")" '["bind","bind","bind","bind","bind","bind","bind","tmpfs","tmpfs"]'
         assert_mounts_at /data/sub 1
         assert_mounts_at /none/sub 1
         assert_mounts_at /plain/sub 0
@@ -325,6 +326,7 @@ check_order() {
         in_container touch /data/made
         run ! in_container touch /data-ro/made
         assert_attributes /data-ro/sub ro
+        assert_attributes /rro/sub ro nosuid
         is "$(in_container cat /etc/resolv.conf)" nameserver
         is "$(in_container stat -c %a /cache)" 755
         is "$(in_container stat -c %a /dev/shm)" 1777

@@ -343,11 +343,47 @@ propagation_of() {
         assert_no_records
 }
 
-@test "propagation unbindable" {
+@test "propagation unbindable, also under a shared target, and locked" {
+        local kind
+        for kind in plain plain-shared; do
+                start_container "$kind"
+                helper mount-bind "$(bind_request /data '"propagation": "unbindable"')"
+                assert_success
+                is "$(propagation_of /data)" unbindable
+                helper mount-bind "$(bind_request /locked '"propagation": "unbindable", "locked": true')"
+                assert_success
+                is "$(propagation_of /locked)" unbindable
+        done
+}
+
+@test "a source that is an automount is set off, and not bound itself" {
+        local fds
+        [[ -c /dev/autofs ]] || skip "the kernel has no autofs"
+        exec {fds}<> <(:)
+        mount -t autofs -o "fd=$fds,pgrp=1,minproto=5,maxproto=5,direct" systemd-1 "$SOURCE" 2>/dev/null || skip "autofs cannot be mounted here"
+        start_container plain-nouserns
+        exec {fds}>&- # nobody answers any more
+        helper mount-bind "$(bind_request /data '"timeoutSeconds": 3')"
+        assert_failure
+        assert_mounts_at /data 0
+        assert_no_records
+        umount --internal-only "$SOURCE"
+}
+
+@test "a target that is a symbolic link to what is missing is made where that leads, and goes away again" {
+        local target
         start_container plain
-        helper mount-bind "$(bind_request /data '"propagation": "unbindable"')"
-        assert_success
-        is "$(propagation_of /data)" unbindable
+        in_container sh -c 'mkdir -p /inner && ln -s ../inner/a/made /etc/link && ln -s /inner/b /abs && ln -s /inner/c /inner/d && ln -s round /round'
+        for target in /etc/link /abs/sub /inner/d; do
+                helper mount-bind "$(bind_request "$target")"
+                assert_success
+                in_container test -e "$target"
+                helper mount-remove "$(remove_request "$target")"
+                assert_success
+        done
+        is "$(in_container ls -A /inner)" d
+        helper mount-bind "$(bind_request /round/sub)"
+        assert_failure ELOOP
 }
 
 # bats test_tags=kernel

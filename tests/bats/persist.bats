@@ -511,6 +511,17 @@ mount_image() {
         is "$(in_container stat -f -c %T /data)" tmpfs
 }
 
+@test "a replacement with persist is what comes back, also where its target is written otherwise" {
+        lives crun
+        in_container ln -s /data /link
+        mount_wish /data
+        helper mount-tmpfs "{\"container\": \"$BUNDLE_ID\", \"target\": \"/link\", \"replace\": true, \"persist\": true}"
+        assert_success
+        assert_wishes /link
+        again
+        is "$(in_container stat -f -c %T /data)" tmpfs
+}
+
 # ---- what is not there
 
 @test "a wanted mount of a container that does not run is listed, and can be removed by its target or its id" {
@@ -522,6 +533,11 @@ mount_image() {
         stop_container
         is "$(listed_at /data)" "wanted true"
         is "$(listed_at /named)" "wanted true"
+        helper mount-list "{\"container\": \"$BUNDLE_ID\"}"
+        assert_success
+        assert_field '.mounts | map(.state) | unique | join(" ")' wanted
+        helper mount-list '{"container": "another-one"}'
+        assert_failure ENOENT
         helper mount-list --table
         [[ $output =~ $BUNDLE_ID\ +/data\ +wanted\ +yes ]]
         id=$(jq -r '.mounts[] | select(.target == "/third").id' < <("$FLEXGRAFT_BIN/mount-list" '{}'))

@@ -747,3 +747,47 @@ bad_record() {
         assert_field '[.mounts[] | .target + " " + .state] | join(" ")' "/a present /tmp/fuse/data unknown /z present"
         assert_field '.mounts[1].problem' 'wait: Connection timed out'
 }
+
+# ---- what else is unmounted with a mount
+
+@test "what the node has mounted below a source stays when a mount that is shared with it is removed" {
+        local way
+        mkdir "$SOURCE/sub"
+        mount --bind "$SOURCE" "$SOURCE"
+        mount --make-shared "$SOURCE"
+        mount -t tmpfs tmpfs "$SOURCE/sub"
+        start_container plain-nouserns
+        for way in '"recursive": true' '"recursive": false'; do
+                helper mount-bind "$(bind_request /data "\"propagation\": \"shared\", $way")"
+                assert_success
+                [[ $way == *true ]] || mount -t tmpfs later "$SOURCE/sub" # arrives below /data
+                helper mount-remove "{\"container\": $CONTAINER_PID, \"target\": \"/data\", \"force\": true}"
+                assert_success
+                assert_mounts_at /data 0
+                is "$(findmnt -n -o SOURCE --mountpoint "$SOURCE/sub" | tail -n 1)" "$([[ $way == *true ]] && echo tmpfs || echo later)"
+        done
+        umount --recursive "$SOURCE"
+}
+
+@test "a recursive mount is removed from the container's nested mount namespaces, too" {
+        mkdir "$SOURCE/inner"
+        mount -t tmpfs tmpfs "$SOURCE/inner"
+        start_container plain-shared
+        in_container mkdir /here # not made by flexgraft
+        # as a service of the container's systemd: CLONE_NEWNS, MS_REC | MS_SLAVE
+        background_ready /usr/bin/python3 -c 'import ctypes, os, sys, time
+libc = ctypes.CDLL(None)
+assert libc.setns(os.open(f"/proc/{sys.argv[1]}/ns/mnt", os.O_RDONLY), 0x20000) == 0
+assert libc.unshare(0x20000) == 0
+assert libc.mount(b"none", b"/", None, 0x4000 | 1 << 19, None) == 0
+print("ready", flush=True)
+time.sleep(1000)' "$CONTAINER_PID"
+        helper mount-bind "$(bind_request /here '"recursive": true')"
+        assert_success
+        grep -q ' /here/inner ' "/proc/$BACKGROUND_PID/mountinfo"
+        helper mount-remove "$(remove_request /here)"
+        assert_success
+        run ! grep ' /here' "/proc/$BACKGROUND_PID/mountinfo"
+        end_process "$BACKGROUND_PID"
+        umount "$SOURCE/inner"
+}

@@ -490,6 +490,17 @@ END
         assert_success
 }
 
+@test "a character device is bound with the option dev alone: without it nobody could open it" {
+        start_container plain-nouserns
+        SOURCE=/dev/null
+        helper mount-bind "$(bind_request /etc/null)"
+        assert_failure EINVAL
+        shows nodev dev
+        helper mount-bind "$(bind_request /etc/null '"options": "dev"')"
+        assert_success
+        in_container cat /etc/null
+}
+
 @test "a user that is not root learns first that the program needs root" {
         local program
         chmod 0711 "$BATS_RUN_TMPDIR"

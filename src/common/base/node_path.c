@@ -129,3 +129,16 @@ int node_path_open(const char *path, char *ret_path, struct error *error)
         }
         return fd < 0 ? fail(error, errno, OPERATION_OPEN_SOURCE, path) : fd;
 }
+
+/* O_PATH alone does not set an automount off, and a clone of one, elsewhere, would never show what is mounted (ELOOP). */
+int node_path_open_mounted(const char *path, char *ret_path, struct error *error)
+{
+        cleanup_close int fd = node_path_open(path, ret_path, error);
+        struct statfs fs;
+        int mounted;
+
+        if (fd < 0 || fstatfs(fd, &fs) < 0 || fs.f_type != AUTOFS_SUPER_MAGIC)
+                return fd < 0 ? fd : fd_take(&fd);
+        mounted = sys_openat2(AT_FDCWD, ret_path, O_PATH | O_DIRECTORY, 0, RESOLVE_NO_SYMLINKS);
+        return mounted < 0 ? fail(error, errno, OPERATION_OPEN_SOURCE, path) : mounted;
+}

@@ -22,4 +22,9 @@
  */
 int node_path_open(const char *path, char *ret_path, struct error *error);
 
+/*
+ * node_path_open_mounted() - likewise; of an automount (autofs) what is mounted there when it is used, which is waited for.
+ */
+int node_path_open_mounted(const char *path, char *ret_path, struct error *error);
+
 #endif

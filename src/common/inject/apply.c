@@ -241,7 +241,7 @@ static int run_injections(void *argument, struct error *error)
 static int run_undo(void *argument, struct error *error)
 {
         struct injection *injection = argument;
-        int unwished = injection->wish.begun ? want_undo(injection, error) : 0;
+        int unwished = want_undo(injection, error);
         int r = injection->already ? 0 : place_undo(injection, error);
 
         return r < 0 ? r : unwished;
@@ -330,8 +330,8 @@ static void undo_all(struct run *run, struct error *error)
                 int64_t now_ms = clock_now_ms();
 
                 if (injection->container == NULL ||
-                    !(injection->wish.begun || (!injection->already && (injection->recorded || injection->placed ||
-                                                                        injection->kind->undo != NULL))))
+                    !(want_changed(injection) || (!injection->already && (injection->recorded || injection->placed ||
+                                                                          injection->kind->undo != NULL))))
                         continue;
                 /* report the first error, and with it what could not be undone */
                 if (worker_run(run_undo, injection, until_ms > now_ms ? until_ms : now_ms + UNDO_LAST_MS, &undo) < 0)

@@ -27,12 +27,18 @@ static bool locks_some(const struct injection *injection)
         return injection->container->own_user_ns && (injection->kind->foreign || injection->request->held);
 }
 
+/* The kernel moves no unbindable mount to a shared target, and clones none: it becomes that in its place. */
+static uint64_t propagation_before(const struct injection *injection)
+{
+        return injection->attributes.propagation == MS_UNBINDABLE ? MS_PRIVATE : injection->attributes.propagation;
+}
+
 int attributes_set(struct injection *injection, bool mapped, struct error *error)
 {
         const struct request *request = injection->request;
         struct mount_attributes attributes = { .set = injection->attributes.set,
                                                .clear = injection->attributes.clear,
-                                               .propagation = injection->attributes.propagation,
+                                               .propagation = propagation_before(injection),
                                                .recursive = injection->attributes.recursive,
                                                .apart = injection->container->own_user_ns };
         int r;
@@ -244,7 +250,7 @@ int attributes_lock(struct injection *injection, struct error *error)
                 return r;
         rest = (struct mount_attributes){
                 .set = injection->attributes.set & (MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC),
-                .propagation = injection->attributes.propagation,
+                .propagation = propagation_before(injection),
                 .recursive = request->recursive,
         };
         return detached_mount_set(injection->mount_fd, request->source, &rest, -1, error);

@@ -40,21 +40,22 @@ struct injection {
         uint64_t source_digest;              /* of the keys that name the source besides "source" */
         uint64_t locks[INJECTION_LOCKS_MAX]; /* keys for session_lock() */
         size_t lock_count;
-        struct wish_change wish; /* of what is wanted at the target */
-        bool mapped;             /* make() has mapped the owners, or found that there is nothing to map */
-        bool locked;             /* the mount's attributes are set, and locked as the plan's steps would do it */
-        bool already;            /* an earlier call did it: the rest of the plan is skipped */
-        bool unrecorded;         /* there was no record of this id, which is locked, when the target was looked at */
-        bool recorded;           /* the record may have been written */
-        bool placed;             /* the mount may be in the container */
-        bool guard_made;         /* raw: this call made its loop devices */
-        bool device_allowed;     /* raw: the control group may allow the device */
-        bool replacing;          /* a mount of flexgraft's is at the target, and is replaced */
-        bool atomic;             /* ... with no moment without a mount */
-        unsigned made_before;    /* components of the target that an earlier call created */
-        bool has_earlier;        /* the record's id is that of such a call */
-        char fs_type[64];        /* for fsopen */
-        struct image_part part;  /* image: what of it is mounted */
+        struct wish_change wish;          /* of what is wanted at the target */
+        struct wish_change replaced_wish; /* of what was wanted there by another spelling of the target */
+        bool mapped;                      /* make() has mapped the owners, or found that there is nothing to map */
+        bool locked;            /* the mount's attributes are set, and locked as the plan's steps would do it */
+        bool already;           /* an earlier call did it: the rest of the plan is skipped */
+        bool unrecorded;        /* there was no record of this id, which is locked, when the target was looked at */
+        bool recorded;          /* the record may have been written */
+        bool placed;            /* the mount may be in the container */
+        bool guard_made;        /* raw: this call made its loop devices */
+        bool device_allowed;    /* raw: the control group may allow the device */
+        bool replacing;         /* a mount of flexgraft's is at the target, and is replaced */
+        bool atomic;            /* ... with no moment without a mount */
+        unsigned made_before;   /* components of the target that an earlier call created */
+        bool has_earlier;       /* the record's id is that of such a call */
+        char fs_type[64];       /* for fsopen */
+        struct image_part part; /* image: what of it is mounted */
         /* what is large comes last, and in an order in which most calls touch few pages of it */
         struct target target;
         struct block_device device;

@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "inject/listing_collect.h"
 #include "mount/in_container.h"
 #include "mount/options.h"
 #include "process/proc.h"
@@ -243,184 +244,6 @@ static void ask_kernel(struct listing *listing, const struct state *state, const
         fd_close(&questions.silence.lock_fd);
 }
 
-static void note(char (*list)[MOUNT_RECORD_ID_MAX], size_t *count, const char *id)
-{
-        if (*count < LISTING_NOTES_MAX)
-                (void)text_copy(list[(*count)++], MOUNT_RECORD_ID_MAX, id);
-}
-
-struct collection {
-        struct listing *listing;
-        struct state *state;
-        const struct container *container; /* NULL: all containers */
-        const char *boot_id;
-};
-
-#pragma GCC diagnostic push
-#ifndef __clang__
-#pragma GCC diagnostic ignored "-Wanalyzer-malloc-leak" /* GCC 12 loses sight of what is stored through the array */
-#endif
-/* Whether there is room for one entry more. */
-static bool make_room(struct listing *listing)
-{
-        size_t room = listing->room == 0 ? 8 : 2 * listing->room;
-        struct listing_entry *entries;
-
-        if (listing->count < listing->room)
-                return true;
-        entries = reallocarray(listing->entries, room, sizeof *entries);
-        if (entries == NULL)
-                return false;
-        listing->room = room;
-        listing->entries = entries;
-        return true;
-}
-
-static char *pack(const struct mount_record *record)
-{
-        static char packed[sizeof *record];
-        size_t size = record_flat_pack(&mount_record_table, record, packed);
-        char *copy = malloc(size);
-
-        return copy != NULL ? memcpy(copy, packed, size) : NULL;
-}
-
-static int add_record(const struct mount_record *record, const char *id, void *argument, struct error *error)
-{
-        struct collection *collection = argument;
-        struct listing *listing = collection->listing;
-        char *packed;
-
-        if (record == NULL && error->errnum == EBADMSG)
-                note(listing->set_aside, &listing->set_aside_count, id);
-        else if (record == NULL)
-                note(listing->unreadable, &listing->unreadable_count, id);
-        if (record == NULL ||
-            (collection->container != NULL && !mount_record_is_of(record, collection->container, collection->boot_id)))
-                return 0;
-        packed = make_room(listing) ? pack(record) : NULL;
-        if (packed == NULL)
-                return fail(error, ENOMEM, OPERATION_READ_RECORD, id);
-        listing->entries[listing->count] = (struct listing_entry){
-                .packed = packed,
-                .container_id = record_flat_text(&mount_record_table, packed, "containerId"),
-                .target = record_flat_text(&mount_record_table, packed, "target"),
-                .wishes = record_flat_text(&mount_record_table, packed, "wanted"),
-                .pid = record->pid,
-                .placement = PLACEMENT_GONE,
-                .device = record->disk != 0 ? block_device_state(record->disk, record->disk_sequence)
-                                            : BLOCK_DEVICE_PRESENT,
-                .remap_runs = record->remap_key != 0 && mount_record_remap_lives(collection->state, record->remap_key),
-        };
-        listing->count++;
-        return 0;
-}
-#pragma GCC diagnostic pop
-
-/* A mount that is wanted and of which there is no record: what its request says of it. */
-static int add_wish(struct collection *collection, const struct wish_record *wished, const json_t *wish,
-                    const char *key, struct error *error)
-{
-        static struct mount_record record;
-        const json_t *request = json_object_get(wish, "request");
-        const char *source = json_string_value(json_object_get(request, "volume"))
-                                     ?: json_string_value(json_object_get(request, "source"))
-                                     ?: json_member_text(request, "type");
-        const char *called = json_member_text(wish, "called");
-        int r;
-
-        record = (struct mount_record){};
-        (void)text_copy(record.id, sizeof record.id, json_member_text(wish, "id"));
-        (void)text_copy(record.type, sizeof record.type, json_member_text(request, "type"));
-        (void)text_copy(record.source, sizeof record.source, source);
-        (void)text_copy(record.target, sizeof record.target, json_member_text(wish, "target"));
-        (void)text_copy(record.container_id, sizeof record.container_id,
-                        called[0] != '\0' ? called : wished->container);
-        (void)text_copy(record.wanted, sizeof record.wanted, key);
-        r = add_record(&record, record.id, &(struct collection){ .listing = collection->listing }, error);
-        if (r == 0)
-                collection->listing->entries[collection->listing->count - 1].wanted = true;
-        return r;
-}
-
-/* The mount on its target that is there; else one whose record is left; NULL: none. */
-static struct listing_entry *find_mount(const struct listing *listing, const char *key, const char *target)
-{
-        struct listing_entry *found = NULL;
-
-        for (size_t i = 0; i < listing->count; i++) {
-                struct listing_entry *entry = &listing->entries[i];
-
-                if (!entry->wanted && strcmp(entry->wishes, key) == 0 && strcmp(entry->target, target) == 0 &&
-                    (found == NULL || found->placement == PLACEMENT_GONE))
-                        found = entry;
-        }
-        return found;
-}
-
-static int add_wishes(void *read, const char *file, void *argument, struct error *error)
-{
-        struct collection *collection = argument;
-        const struct wish_record *wished = read;
-        char key[WISH_KEY_SIZE];
-        const json_t *wish;
-        int r = 0;
-        size_t i;
-
-        if (wished == NULL) {
-                note(collection->listing->unreadable, &collection->listing->unreadable_count, file);
-                return 0;
-        }
-        wish_key(wished->container, key);
-        json_array_foreach (wished->mounts, i, wish) {
-                struct listing_entry *entry = find_mount(collection->listing, key, json_member_text(wish, "target"));
-
-                if (entry != NULL)
-                        entry->wanted = true;
-                else if (r == 0)
-                        r = add_wish(collection, wished, wish, key, error);
-        }
-        return r;
-}
-
-/* A process or a pod says nothing of which container it is: its mounts do. */
-static int compare_by_mounts(struct collection *collection, const struct state *state, struct error *error)
-{
-        const struct listing *listing = collection->listing;
-        const size_t count = listing->count; /* what is wanted besides comes after them */
-        int r = 0;
-
-        for (size_t i = 0; r == 0 && i < count; i++) {
-                const char *key = listing->entries[i].wishes;
-                cleanup_wish struct wish_record wished = {};
-                bool told = key[0] == '\0';
-
-                for (size_t j = 0; !told && j < i; j++)
-                        told = strcmp(listing->entries[j].wishes, key) == 0;
-                if (!told && (r = wish_read_key(state, key, &wished, error)) == 0)
-                        r = add_wishes(&wished, "", collection, error);
-                r = r == -ENOENT ? 0 : r;
-        }
-        return r;
-}
-
-/* What is wanted in the container, or in all of them, beside what is there. */
-static int compare_wishes(struct collection *collection, const char *state_dir, struct error *error)
-{
-        const char *identity = collection->container != NULL ? collection->container->identity : NULL;
-        cleanup_wish struct wish_record wished = {};
-        cleanup_state struct state state = STATE_NONE;
-        int r = wish_open(state_dir, /* create= */ false, &state, error);
-
-        if (r == 0 && identity == NULL)
-                return wish_each(&state, add_wishes, collection, error);
-        if (r == 0 && identity[0] == '\0')
-                return compare_by_mounts(collection, &state, error);
-        if (r == 0 && (r = wish_read(&state, identity, &wished, error)) == 0)
-                return add_wishes(&wished, "", collection, error);
-        return r == -ENOENT ? 0 : r;
-}
-
 static int by_target(const void *one, const void *other)
 {
         const struct listing_entry *a = one;
@@ -438,6 +261,14 @@ static void sort(struct listing *listing)
                 qsort(listing->entries, listing->count, sizeof *listing->entries, by_target);
 }
 
+/* Whether it does not run: its records, and what is wanted in it, are left. Gives: what it is called; "": no name. */
+static bool has_ended(const struct request *request, int pinned, const struct error *error, char *ret_name)
+{
+        container_reference_name(&request->container, ret_name, CONTAINER_NAME_MAX);
+        return ret_name[0] != '\0' &&
+               (pinned == -ESRCH || (pinned == -ENOENT && strcmp(error->operation, OPERATION_FIND_CONTAINER) == 0));
+}
+
 int listing_make(struct listing *ret_listing, const struct request *request, struct error *error)
 {
         int64_t share_ms = (int64_t)request->timeout_seconds * 1000 / SHARE;
@@ -445,37 +276,41 @@ int listing_make(struct listing *ret_listing, const struct request *request, str
         cleanup_container struct container container = CONTAINER_NONE;
         cleanup_state struct state state = STATE_NONE;
         char boot_id[PROC_BOOT_ID_SIZE];
-        struct collection collection;
+        struct listing_collection collection;
+        char name[CONTAINER_NAME_MAX];
+        static struct error unpinned;
         char state_dir[PATH_MAX];
+        int pinned = 0;
         int r = proc_boot_id(boot_id);
 
         if (r < 0)
                 return fail(error, -r, "read", "boot_id");
-        if (request->has_container && (r = named_container_pin(&request->container, &container, error)) < 0)
-                return r;
+        if (request->has_container && (pinned = named_container_pin(&request->container, &container, error)) < 0 &&
+            !has_ended(request, pinned, error, name))
+                return pinned;
+        unpinned = *error;
         if ((r = config_state_dir(state_dir, error)) < 0)
                 return r;
         r = mount_record_open(state_dir, /* create= */ false, &state, error);
-        if (r < 0)
-                return r == -ENOENT ? 0 : r; /* no mount was ever recorded */
-        collection = (struct collection){
+        if (r == -ENOENT && pinned == 0)
+                return 0; /* no mount was ever recorded */
+        collection = (struct listing_collection){
                 .listing = ret_listing,
                 .state = &state,
-                .container = request->has_container ? &container : NULL,
+                .container = request->has_container && pinned == 0 ? &container : NULL,
+                .called = pinned < 0 ? name : NULL,
                 .boot_id = boot_id,
         };
-        r = request->has_container ? mount_record_each_of(&state, &container.mnt_ns, boot_id, /* except= */ NULL,
-                                                          add_record, &collection, error)
-                                   : mount_record_each(&state, add_record, &collection, error);
-        if (!request->has_container)
-                ret_listing->aside_count = state_count_aside(&state);
-        if (r < 0)
+        if (r == 0 && (r = listing_collect_records(&collection, error)) == 0) {
+                sort(ret_listing);
+                ask_kernel(ret_listing, &state, boot_id, deadline_ms, share_ms);
+                r = listing_collect_wishes(&collection, state_dir, error);
+                sort(ret_listing);
+        }
+        if (pinned == 0 || (r < 0 && r != -ENOENT) || ret_listing->count > 0)
                 return r;
-        sort(ret_listing);
-        ask_kernel(ret_listing, &state, boot_id, deadline_ms, share_ms);
-        r = compare_wishes(&collection, state_dir, error);
-        sort(ret_listing);
-        return r;
+        *error = unpinned; /* nothing is left of it: it was never there */
+        return pinned;
 }
 
 const struct mount_record *listing_record(const struct listing_entry *entry)

@@ -6,45 +6,10 @@
 #ifndef FLEXGRAFT_INJECT_LISTING_H
 #define FLEXGRAFT_INJECT_LISTING_H
 
-#include <stddef.h>
-
 #include "base/error.h"
-#include "block/device.h"
+#include "inject/listing_collect.h"
 #include "inject/request/request.h"
-#include "mount/fs_usage.h"
-#include "mount/in_container.h"
 #include "state/mount_record.h"
-
-#define LISTING_NOTES_MAX 8
-
-/* One mount. There may be ten thousand: an entry is small, and its record as long as its texts are. */
-struct listing_entry {
-        char *packed; /* its record (state/record_flat.h), owned */
-        pid_t pid;    /* these of its record */
-        const char *container_id;
-        const char *target;
-        bool asked; /* the kernel was asked of it, or gave no answer */
-        enum placement placement;
-        bool wanted;                    /* whenever the container runs ("persist") */
-        const char *wishes;             /* in packed: the file of what is wanted in its container (state/wish); "" */
-        bool remap_runs;                /* its remap-daemon runs; false where it needs none */
-        enum block_device_state device; /* with record.disk */
-        bool known;                     /* what follows is: the mount is present */
-        unsigned long flags;            /* statfs(2)'s, of the mount */
-        struct fs_usage usage;          /* of its filesystem */
-        char problem[384];              /* why the container could not be looked at; "" */
-};
-
-struct listing {
-        struct listing_entry *entries; /* owned */
-        size_t count;
-        size_t room;                                            /* for entries */
-        char set_aside[LISTING_NOTES_MAX][MOUNT_RECORD_ID_MAX]; /* torn or foreign records */
-        size_t set_aside_count;
-        size_t aside_count; /* those that are there, of earlier calls, too; 0 of one container */
-        char unreadable[LISTING_NOTES_MAX][MOUNT_RECORD_ID_MAX]; /* of another version, or unreadable */
-        size_t unreadable_count;
-};
 
 /*
  * listing_make() - every record, or those of one container. A container that hangs is skipped within the request's

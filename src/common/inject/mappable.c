@@ -290,7 +290,7 @@ static int work(void *argument, struct error *error)
         job->export = text_starts(job->request->source, MAPPABLE_NFS);
         if (job->export && !text_copy(job->source, sizeof job->source, job->request->source))
                 return fail(error, ENAMETOOLONG, "open", "source");
-        if (!job->export && (source_fd = node_path_open(job->request->source, job->source, error)) < 0)
+        if (!job->export && (source_fd = node_path_open_mounted(job->request->source, job->source, error)) < 0)
                 return source_fd;
         target_fd = node_path_open(job->request->target, job->target, error);
         if (target_fd < 0)

@@ -52,6 +52,9 @@ int want_set(struct injection *injection, struct error *error);
  */
 int want_check(struct injection *injection, struct error *error);
 
+/* want_changed() - whether the call may have changed what is wanted. */
+bool want_changed(const struct injection *injection);
+
 /* want_undo() - what was wanted before is wanted again: a failed call leaves no wish. */
 int want_undo(struct injection *injection, struct error *error);
 

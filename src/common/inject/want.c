@@ -88,6 +88,17 @@ static int join(const struct injection *injection, struct error *error)
         return mount_record_write(&injection->session->state, record, error);
 }
 
+/* The mount that is replaced may have been wanted by another spelling of the target: both would come back. */
+static int drop_replaced(struct injection *injection, struct error *error)
+{
+        const char *target = injection->replaced.target;
+
+        if (!injection->replacing || strcmp(target, injection->request->target) == 0)
+                return 0;
+        return put(&injection->session->wishes, injection->session->state_dir, injection->container->identity, target,
+                   /* entry= */ NULL, &injection->replaced_wish, error);
+}
+
 int want_set(struct injection *injection, struct error *error)
 {
         const struct request *request = injection->request;
@@ -104,6 +115,8 @@ int want_set(struct injection *injection, struct error *error)
              (r = wish_hold(wishes, identity, request->target, error)) < 0))
                 return r;
         r = put(wishes, injection->session->state_dir, identity, request->target, wish, &injection->wish, error);
+        if (r == 0 && request->persist)
+                r = drop_replaced(injection, error);
         return r < 0 ? r : join(injection, error);
 }
 
@@ -135,10 +148,25 @@ int want_check(struct injection *injection, struct error *error)
                                       "mount-remove took the wish back meanwhile; repeat the call");
 }
 
+static int put_back_at(struct injection *injection, const char *target, const struct wish_change *change,
+                       struct error *error)
+{
+        return change->begun ? put_back(&injection->session->wishes, injection->session->state_dir,
+                                        injection->container->identity, target, change, error)
+                             : 0;
+}
+
+bool want_changed(const struct injection *injection)
+{
+        return injection->wish.begun || injection->replaced_wish.begun;
+}
+
 int want_undo(struct injection *injection, struct error *error)
 {
-        return put_back(&injection->session->wishes, injection->session->state_dir, injection->container->identity,
-                        injection->request->target, &injection->wish, error);
+        int other = put_back_at(injection, injection->replaced.target, &injection->replaced_wish, error);
+        int r = put_back_at(injection, injection->request->target, &injection->wish, error);
+
+        return r < 0 ? r : other;
 }
 
 /* ---- removal */

@@ -26,6 +26,8 @@ int in_container_place(int mount_fd, const struct container *container, const st
 {
         unsigned flags = MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH | (beneath ? MOVE_MOUNT_BENEATH : 0);
         struct mount_attr again = { .propagation = attributes->propagation };
+        /* a tree that a shared target made shared stays so: only then does its removal reach the container's nested namespaces */
+        const bool stays = attributes->recursive && container->own_user_ns && again.propagation == MS_PRIVATE;
         int r = namespace_enter_mounts(container->mnt_ns_fd, container->name, error);
 
         if (r < 0)
@@ -34,7 +36,7 @@ int in_container_place(int mount_fd, const struct container *container, const st
         if (move_mount(mount_fd, "", target->fd, "", flags) < 0)
                 return container_fail(container, errno, OPERATION_MOVE_MOUNT, target->path, error);
         /* moving beneath a shared mount made it shared, and locking made it private: set the propagation again */
-        if (again.propagation != 0 &&
+        if (again.propagation != 0 && !stays &&
             mount_setattr(mount_fd, "", AT_EMPTY_PATH | (attributes->recursive ? AT_RECURSIVE : 0), &again,
                           sizeof again) < 0)
                 return container_fail(container, errno, OPERATION_MOUNT_SETATTR, target->path, error);
@@ -200,6 +202,19 @@ int in_container_count_below(const struct container *container, const char *path
         return 0;
 }
 
+/*
+ * Without a user namespace of the container's own a shared mount is a peer of its source's: what goes with it when it is
+ * detached would be unmounted there, too (docs/KERNEL.md#targets-in-a-container). A slave still receives, and sends nothing.
+ */
+static int send_nothing(const struct container *container, int dirfd, const char *name, unsigned flags)
+{
+        struct mount_attr slave = { .propagation = MS_SLAVE };
+
+        if (container->own_user_ns)
+                return 0;
+        return mount_setattr(dirfd, name, flags | AT_RECURSIVE, &slave, sizeof slave) < 0 ? -errno : 0;
+}
+
 int in_container_take_back(int mount_fd, const struct container *container, struct error *error)
 {
         cleanup_close int fds_fd = open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -212,6 +227,7 @@ int in_container_take_back(int mount_fd, const struct container *container, stru
                 return r;
         if (fchdir(fds_fd) < 0) /* the node's procfs, seen from inside */
                 return fail(error, errno, "fchdir", "/proc/self/fd");
+        (void)send_nothing(container, mount_fd, "", AT_EMPTY_PATH); /* EINVAL: it is in no mount tree */
         (void)snprintf(name, sizeof name, "%d", mount_fd);
         for (int i = 0; i < COVERS_MAX; i++) {
                 /* until our mount is in no mount tree */
@@ -273,6 +289,8 @@ int in_container_remove(const struct container *container, const char *path, con
          * mount there just now; all it can make us do is take that away from itself. */
         if (fchdir(dirfd) < 0)
                 return container_fail(container, errno, "fchdir", path, error);
+        if (lazily && (r = send_nothing(container, AT_FDCWD, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT)) < 0)
+                return container_fail(container, -r, OPERATION_MOUNT_SETATTR, path, error);
         if (umount2(name, UMOUNT_NOFOLLOW | (lazily ? MNT_DETACH : 0)) < 0)
                 return container_fail(container, errno, OPERATION_UMOUNT2, path, error);
         return 0;

@@ -103,12 +103,19 @@ static int add_fs_option(struct mount_options *options, const char *option, stru
 #pragma GCC diagnostic pop
 #endif
 
+/* "rro" is OCI's word for "ro" on the mounts below, too; what comes with a mount gets its attributes anyway. */
+static bool is_called(const char *option, size_t row)
+{
+        return strcmp(option, table[row].name) == 0 ||
+               (table[row].sort == ATTRIBUTE && option[0] == 'r' && strcmp(option + 1, table[row].name) == 0);
+}
+
 int mount_options_add(struct mount_options *options, const char *option, struct error *error)
 {
         if (option[0] == '\0')
                 return 0;
         for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
-                if (strcmp(option, table[i].name) != 0)
+                if (!is_called(option, i))
                         continue;
                 switch (table[i].sort) {
                 case ATTRIBUTE:

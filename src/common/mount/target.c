@@ -16,6 +16,7 @@
 #include "mount/fs_usage.h"
 #include "process/privileges.h"
 
+#define LINKS_MAX 40 /* as the kernel's own limit */
 #define RESOLVE_TARGET (RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS)
 
 /* O_PATH on a path of the container, or negative errno. resolve: what RESOLVE_TARGET does not refuse already. */
@@ -90,7 +91,35 @@ static int open_existing(const struct container *container, const char *path, si
         return fd < 0 ? container_fail(container, -fd, OPERATION_OPENAT2, path, error) : fd;
 }
 
-int target_look(const struct container *container, const char *path, struct target *ret_target, struct error *error)
+/*
+ * What of a path is missing may begin with a symbolic link whose end is missing, as /etc/resolv.conf in many images: that
+ * end is made, beneath the container's root. 1: ret_path goes by way of the link; 0: it is no link; or negative errno.
+ */
+static int follow_dangling(const struct container *container, int fd, const char *rest, char *ret_path)
+{
+        const size_t length = strcspn(rest + 1, "/");
+        char name[NAME_MAX + 1];
+        char link[PATH_MAX];
+        char base[PATH_MAX] = "";
+        char whole[3 * PATH_MAX];
+        ssize_t n;
+        int r;
+
+        (void)snprintf(name, sizeof name, "%.*s", (int)length, rest + 1);
+        n = readlinkat(fd, name, link, sizeof link - 1);
+        if (n < 0)
+                return errno == ENOENT || errno == EINVAL ? 0 : -errno;
+        link[n] = '\0';
+        if (link[0] != '/' && (r = container_path(container, fd, base)) < 0)
+                return r;
+        (void)snprintf(whole, sizeof whole, "%s/%s%s", base, link, rest + 1 + length);
+        r = text_path_normal(whole, ret_path);
+        return r < 0 ? r : 1;
+}
+
+/* 1: look at ret_next. */
+static int look(const struct container *container, const char *path, struct target *ret_target, char *ret_next,
+                struct error *error)
 {
         struct target *target = ret_target; /* filled in place: it is large */
         cleanup_close int fd = -EBADF;
@@ -122,6 +151,8 @@ int target_look(const struct container *container, const char *path, struct targ
                 return container_fail(container, -r, "statx", path, error);
         if (target->missing > 0 && !seen.directory)
                 return container_fail(container, ENOTDIR, OPERATION_OPENAT2, path, error);
+        if (target->missing > 0 && (r = follow_dangling(container, fd, path + length, ret_next)) != 0)
+                return r < 0 ? container_fail(container, -r, OPERATION_OPENAT2, path, error) : r;
 
         if (straight || container_path(container, fd, target->path) < 0 ||
             strlen(target->path) + strlen(path + length) >= sizeof target->path)
@@ -136,6 +167,21 @@ int target_look(const struct container *container, const char *path, struct targ
         target->mount = seen.identity;
         *(target->missing > 0 ? &target->base_fd : &target->fd) = fd_take(&fd);
         return 0;
+}
+
+int target_look(const struct container *container, const char *path, struct target *ret_target, struct error *error)
+{
+        char here[PATH_MAX];
+        char next[PATH_MAX];
+        int r;
+
+        (void)text_copy(here, sizeof here, path);
+        for (unsigned links = 0; (r = look(container, here, ret_target, next, error)) > 0; links++) {
+                if (links == LINKS_MAX)
+                        return container_fail(container, ELOOP, OPERATION_OPENAT2, path, error);
+                (void)text_copy(here, sizeof here, next);
+        }
+        return r;
 }
 
 int target_see(const struct container *container, const char *path, struct mount_seen *ret_seen,

@@ -16,7 +16,7 @@ static int open_source(struct injection *injection, struct error *error)
         const char *source = injection->request->source;
         struct stat st;
 
-        injection->source_fd = node_path_open(source, injection->record.origin, error);
+        injection->source_fd = node_path_open_mounted(source, injection->record.origin, error);
         if (injection->source_fd < 0)
                 return injection->source_fd;
         if (fstat(injection->source_fd, &st) < 0)
@@ -26,6 +26,10 @@ static int open_source(struct injection *injection, struct error *error)
                         error, EINVAL, OPERATION_OPEN_SOURCE, source,
                         "it is a block device: mount-block mounts its filesystem, or with \"raw\" gives the "
                         "device itself");
+        if (S_ISCHR(st.st_mode) && (injection->request->options.attr_clear & MOUNT_ATTR_NODEV) == 0)
+                return fail_because(error, EINVAL, OPERATION_OPEN_SOURCE, source,
+                                    "it is a character device, which nodev keeps from being opened: say \"options\": "
+                                    "\"dev\"; the container's device control group must allow it, too");
         injection->directory = S_ISDIR(st.st_mode);
         return injection_check_policy(injection, error);
 }

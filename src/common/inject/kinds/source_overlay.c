@@ -26,7 +26,7 @@
 static int open_layer(struct injection *injection, const char *path, bool writes, char *ret_path, struct error *error)
 {
         const struct policy *policy = injection_policy(injection);
-        cleanup_close int fd = node_path_open(path, ret_path, error);
+        cleanup_close int fd = node_path_open_mounted(path, ret_path, error);
         struct stat st;
         int r;
 
