@@ -66,6 +66,9 @@ bool controller_is_shared(const json_t *object);
 /* controller_volume() - a message. */
 Csi__V1__Volume *controller_volume(struct call *call, const json_t *volume);
 
+/* controller_put_flags() - and what the class says of its mounts as a parameter; NULL: nothing. Mount flags are kubelet's to say. */
+void controller_put_flags(struct call *call, const char *flags, Csi__V1__Volume *volume);
+
 /*
  * controller_copy_lacks() - a key of a request for a new volume that a copy of this one will not have as it says, or that
  * this copy has not; NULL: none. Borrowed from the request.

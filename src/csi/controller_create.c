@@ -269,6 +269,10 @@ static void created(struct call *call, const struct outcome *outcome)
         }
         response.volume = controller_volume(call, volume);
         response.volume->content_source = request->volume_content_source;
+        if (is_shared(request)) /* a parameter, which kubelet does not say, as it does mount flags */
+                controller_put_flags(
+                        call, controller_parameter(CSI_MAP(request, parameters), "mountOptions", /* any_case= */ true),
+                        response.volume);
         call_answer(call, &response.base);
 }
 
@@ -349,6 +353,17 @@ static enum grpc_code check_capabilities(const Csi__V1__CreateVolumeRequest *req
         return GRPC_OK;
 }
 
+/* Its pods would be refused, one by one (volume/request.c). */
+static bool is_cached_for_nodes(const Csi__V1__CreateVolumeRequest *request)
+{
+        const char *cache = parameter(request, "cache");
+
+        for (size_t i = 0; cache != NULL && strcmp(cache, "always") == 0 && i < request->n_volume_capabilities; i++)
+                if (access_is_of_nodes(csi_capability_mode(request->volume_capabilities[i])))
+                        return true;
+        return false;
+}
+
 /* A pool would call its own file broken. */
 static bool has_long_flags(const Csi__V1__CreateVolumeRequest *request)
 {
@@ -413,6 +428,9 @@ static enum grpc_code check(const struct call *call, bool shared, const char **r
                 return GRPC_INVALID_ARGUMENT;
         if ((code = check_capabilities(request, shared, ret_why)) != GRPC_OK)
                 return code;
+        *ret_why = "cache \"always\" is for volumes that one node alone changes, and by the access mode several do";
+        if (is_cached_for_nodes(request))
+                return GRPC_INVALID_ARGUMENT;
         *ret_why = "of mutable_parameters, eraseAfter (true or false) and reclaimPolicy can be given";
         if (!has_known_changes(request))
                 return GRPC_INVALID_ARGUMENT;

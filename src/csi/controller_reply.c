@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "names.h"
 #include "share.h"
+#include "state/access.h"
 #include "type.h"
 
 #define PAGE_MAX 4096                        /* entries */
@@ -116,13 +117,35 @@ static void add_context(struct call *call, Csi__V1__Volume *volume, const char *
  * The path of a directory on a share is "SERVER:/SHARE/DIRECTORY", and its id the directory: with these any node can
  * mount it.
  */
+/* A list of mount flags with one more. */
+static const char *with_flag(struct call *call, const char *flags, const char *flag)
+{
+        size_t size = strlen(flags) + strlen(flag) + 2;
+        char *both = call_memory(call, size);
+
+        (void)snprintf(both, size, "%s%s%s", flags, flags[0] != '\0' ? "," : "", flag);
+        return both;
+}
+
+/* What the pool and the profile say of its mounts: other nodes have no record of it. */
+static const char *flags_of(struct call *call, const json_t *reply)
+{
+        const char *flags = json_member_text(reply, "mountOptions");
+        const json_t *flag;
+        size_t i;
+
+        json_array_foreach (json_object_get(reply, "mountFlags"), i, flag)
+                flags = with_flag(call, flags, json_string_value(flag));
+        return access_reads_only(json_member_text(reply, "accessMode")) ? with_flag(call, flags, "ro") : flags;
+}
+
 static void put_share(struct call *call, const json_t *reply, Csi__V1__Volume *volume)
 {
         const char *path = json_member_text(reply, "path");
         const char *colon = strstr(path, ":/");
         size_t directory = strlen(json_member_text(reply, "id"));
         const char *mode = json_member_text(json_object_get(reply, "parameters"), "mountPermissions");
-        const char *flags = json_member_text(reply, "mountOptions");
+        const char *flags = flags_of(call, reply);
         char *share;
 
         if (colon == NULL || strlen(colon) < directory + 2)
@@ -181,6 +204,12 @@ Csi__V1__Volume *controller_volume(struct call *call, const json_t *reply)
         if (!controller_is_shared(reply))
                 put_topology(call, volume);
         return volume;
+}
+
+void controller_put_flags(struct call *call, const char *flags, Csi__V1__Volume *volume)
+{
+        if (flags != NULL && flags[0] != '\0')
+                add_context(call, volume, "mountOptions", flags);
 }
 
 Csi__V1__VolumeCondition *controller_condition(struct call *call, const json_t *volume)

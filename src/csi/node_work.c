@@ -60,7 +60,8 @@ bool node_check_capability(struct call *call, const Csi__V1__VolumeCapability *c
                 problem = "volume_capability is missing";
         else
                 problem = csi_capability_incomplete(capability);
-        if (problem == NULL)
+        /* a filesystem's name says nothing of a directory on a server: FlexVolume and csi-driver-nfs do not hear it, either */
+        if (problem == NULL && (!shared || csi_capability_is_block(capability)))
                 problem = csi_capability_impossible(capability, shared);
         if (problem != NULL)
                 call_fail(call, GRPC_INVALID_ARGUMENT, "%s", problem);

@@ -535,6 +535,8 @@ in_def() {
                 )'"fsType":"xfs","volumeAttributes":{"type":"loop","pool":"fast","image":"user-namespace.img","size":"512Mi","preallocate":"true"}}'
         is "$(jq -c '[.spec.mountOptions, .spec.csi.volumeAttributes]' "$BATS_TEST_TMPDIR/nfs.yaml")" \
                 '[["hard","noatime"],{"type":"nfs","server":"nas.example.org","share":"/export/web"}]'
+        move "$(flex_pv nfs | jq '.spec.flexVolume.fsType = "ext4"')"
+        assert_field '.spec.csi | has("fsType")' false # it says nothing of a directory on a server
 }
 
 @test "the command for a PersistentVolume of csi-driver-nfs keeps all but its driver and what the cluster wrote" {

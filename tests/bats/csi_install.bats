@@ -24,9 +24,22 @@ setup() {
 #!/bin/sh
 shift 2
 echo "\$*" >>"$BATS_TEST_TMPDIR/systemctl"
-[ "\$2" = stop ] || exit 0
+verb=\$2
 shift 2
-for unit; do [ -e "$SYSTEM/\$unit" ] || exit 5; done
+for unit; do
+        path=\$(sed -n 's/^ListenStream=//p' "$SYSTEM/\$unit" 2>/dev/null)
+        case \$verb:\$unit in
+        stop:*)
+                [ -e "$SYSTEM/\$unit" ] || exit 5
+                [ -z "\$path" ] || rm -f "$NODE\$path" "$BATS_TEST_TMPDIR/active.\$unit"
+                ;;
+        start:*.socket | restart:*.socket)
+                [ "\$verb" = start ] && [ -e "$BATS_TEST_TMPDIR/active.\$unit" ] && continue
+                mkdir -p "$NODE\${path%/*}" && touch "$NODE\$path" "$BATS_TEST_TMPDIR/active.\$unit"
+                ;;
+        esac
+done
+exit 0
 END
         # the namespaces of the node's process 1, where its programs are; it notes which one is run there, and what that says
         cat >"$BATS_TEST_TMPDIR/path/nsenter" <<END
@@ -544,14 +557,41 @@ END
 @test "the node's name is the named one, or that of kubelet's flags, and is kept; so is the driver's name" {
         installed --from "$FIRST" --name nfs.csi.k8s.io
         [[ $(unit_value flexgraft-csi.service ExecStart) == *"/nfs.csi.k8s.io/csi.sock "*" --name nfs.csi.k8s.io" ]]
+        rm -r "$PROGRAMS" "$SYSTEM"
         make_kubelet 100 /usr/bin/kubelet --hostname-override=Node-7.Example
-        installed --from "$FIRST"
+        installed --from "$FIRST" --name nfs.csi.k8s.io
         [[ $(unit_value flexgraft-csi.service ExecStart) == *" --node node-7.example --name nfs.csi.k8s.io" ]]
         rm -r "$NODE/proc/100"
         installed --from "$FIRST"
         [[ $(unit_value flexgraft-csi.service ExecStart) == *" --node node-7.example --name nfs.csi.k8s.io" ]]
         installed --from "$FIRST" --node other
         [[ $(unit_value flexgraft-csi.service ExecStart) == *" --node other --name nfs.csi.k8s.io" ]]
+}
+
+@test "an installed driver keeps the node's name, whatever kubelet is told by now: it is its volumes' topology" {
+        installed --from "$FIRST"
+        make_kubelet 100 /usr/bin/kubelet --hostname-override=node-7.example
+        installed --from "$SECOND"
+        [[ $(unit_value flexgraft-csi.service ExecStart) != *--node* ]]
+        installed --from "$FIRST" --node n1
+        installed --from "$SECOND"
+        [[ $(unit_value flexgraft-csi.service ExecStart) == *" --node n1" ]]
+        rm -r "$PROGRAMS" "$SYSTEM"
+        installed --from "$FIRST" # a new one
+        [[ $(unit_value flexgraft-csi.service ExecStart) == *" --node node-7.example" ]]
+}
+
+@test "sockets whose paths are gone, as after kubeadm reset, are made anew, and the driver ends before" {
+        local unit
+        installed --from "$FIRST"
+        rm -r "$NODE/var/lib/kubelet"/plugins{,_registry}
+        installed --from "$FIRST"
+        for unit in flexgraft-csi.socket flexgraft-csi-registration.socket; do
+                [[ -e $NODE$(unit_value "$unit" ListenStream) ]]
+                [[ $calls == *$'stop flexgraft-csi.service\nrestart '"$unit"* ]]
+        done
+        installed --from "$FIRST"
+        is "$calls" "$START"
 }
 
 # bats test_tags=deep

@@ -421,11 +421,59 @@ option() {
         is "$(option '.mountOptions // "none"')" none
 }
 
+@test "the mount flags of a profile, and that it only reads, are attributes of its volumes on a server" {
+        mount_verb
+        pools_are nfs
+        make_program volume-create '{"status": "Success", "volume": {"name": "data", "type": "nfs", "id": "data", "path": "nas.example.org:/export/data",
+                "targetType": "mount", "size": 8388608, "parameters": {}, "profile": "web", "mountOptions": "vers=4.1",
+                "mountFlags": ["noexec", "noatime"], "accessMode": "MULTI_NODE_READER_ONLY"}}'
+        csi CreateVolume "$(volume_request data '"parameters": {"profile": "web"}')"
+        answers OK
+        CONTEXT=$(jq -c .volume.volume_context <<<"$json")
+        CONTEXT=${CONTEXT:1:-1}
+        asked_anew
+        publish
+        answers OK
+        is "$(option .mountOptions)" vers=4.1,noexec,noatime,ro
+}
+
+@test "mountOptions among the parameters of a class are what pods mount with; its mount flags kubelet says itself" {
+        mount_verb
+        make_program volume-create '{"status": "Success", "volume": {"name": "data", "type": "nfs", "id": "data", "path": "nas.example.org:/export/data",
+                "targetType": "mount", "size": 8388608, "parameters": {"server": "nas.example.org", "share": "/export", "mountOptions": "port=2050"}}}'
+        csi CreateVolume "$(volume_request data '"parameters": {"server": "nas.example.org", "share": "/export", "mountoptions": "port=2050"}')"
+        answers OK
+        CONTEXT=$(jq -c .volume.volume_context <<<"$json")
+        CONTEXT=${CONTEXT:1:-1}
+        asked_anew
+        publish
+        answers OK
+        is "$(option .mountOptions)" port=2050
+        csi CreateVolume "$(CAPABILITY='{"mount": {"mount_flags": ["port=2050"]}, "access_mode": {"mode": "MULTI_NODE_MULTI_WRITER"}}' \
+                volume_request data '"parameters": {"server": "nas.example.org", "share": "/export"}')"
+        assert_field '.volume.volume_context | has("mountOptions")' false
+}
+
+@test "a PersistentVolume on a server that names a filesystem is published all the same" {
+        mount_verb
+        CONTEXT='"server": "nas.example.org", "share": "/export"'
+        CAPABILITY='{"mount": {"fs_type": "ext4"}, "access_mode": {"mode": "MULTI_NODE_MULTI_WRITER"}}' publish
+        answers OK
+        is "$(option .share)" /export
+}
+
+@test "a class with cache always has no volumes for writers on several nodes" {
+        local parameters='"parameters": {"server": "nas.example.org", "share": "/export", "idMappable": "always", "cache": "always"}'
+        csi CreateVolume "$(CAPABILITY='{"mount": {}, "access_mode": {"mode": "MULTI_NODE_MULTI_WRITER"}}' volume_request data "$parameters")"
+        answers INVALID_ARGUMENT cache
+        [[ ! -e $CORE/began ]]
+}
+
 @test "idMappable and cache of a class are attributes of its volumes, and what their mount is asked for" {
         make_program volume-create '{"status": "Success", "volume": {"name": "data", "type": "nfs", "id": "data", "path": "nas.example.org:/export/data", "targetType": "mount", "size": 8388608,
                 "parameters": {"server": "nas.example.org", "share": "/export", "idMappable": "always", "cache": "always"}}}'
         mount_verb
-        csi CreateVolume "$(volume_request data '"parameters": {"server": "nas.example.org", "share": "/export", "idMappable": "always", "cache": "always"}')"
+        csi CreateVolume "$(CAPABILITY=$WRITER volume_request data '"parameters": {"server": "nas.example.org", "share": "/export", "idMappable": "always", "cache": "always"}')"
         answers OK
         is "$(requests '.[0].parameters | .idMappable + .cache')" alwaysalways
         assert_field '.volume.volume_context | [.server, .share, .subDir, .idMappable, .cache] | join(" ")' "nas.example.org /export data always always"
