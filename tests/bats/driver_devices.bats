@@ -179,6 +179,40 @@ loops_over() {
 }
 
 # bats test_tags=kernel
+@test "an image on btrfs is not read and written directly: its checksums do not stand that" {
+        local pool=$BATS_TEST_TMPDIR/pool.img device
+        [[ -n $(type -P mkfs.btrfs) ]] || skip "no btrfs-progs"
+        mkdir -p "$STATE_DIR/pools/default"
+        truncate -s 120M "$pool"
+        mkfs.btrfs -q "$pool" 2>/dev/null
+        device=$(loop_over "$pool")
+        bed_loops+=("$device")
+        mount "$device" "$STATE_DIR/pools/default"
+        kubelet_attach data type=loop size=8Mi
+        is "$(losetup --noheadings --raw --output DIO "${DEVICES[data]}" | tr -d ' ')" 0
+        kubelet_detach data
+        umount "$STATE_DIR/pools/default"
+}
+
+@test "a btrfs in an image that was given all its blocks keeps them: it is mounted without discarding" {
+        [[ -n $(type -P mkfs.btrfs) ]] || skip "no btrfs-progs"
+        lifecycle_up data type=loop size=128Mi preallocate=true @fsType=btrfs
+        [[ ,$(findmnt -n -o OPTIONS --mountpoint "$(global_dir data)"), != *,discard* ]]
+        lifecycle_down data
+        assert_nothing_left
+}
+
+@test "a volume whose filesystem is always read-only is not failed" {
+        [[ -n $(type -P mksquashfs) ]] || skip "no squashfs-tools"
+        make_device squashfs
+        kubelet_attach disk type=block "source=$DEVICE"
+        kubelet_stage disk
+        kubelet_publish disk
+        helper volume-list "{\"name\": \"disk\", \"path\": \"$(pod_dir disk)\"}"
+        assert_field .mounted.health ok
+        lifecycle_down disk
+}
+
 @test "an image is read and written directly where its filesystem can" {
         local probe=$BATS_TEST_TMPDIR/probe device dio
         truncate -s 1M "$probe"

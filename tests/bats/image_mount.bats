@@ -144,6 +144,22 @@ check_filesystem() {
 }
 
 # bats test_tags=kernel
+@test "an image that a virtual machine writes is refused, also to read, until the machine has ended" {
+        make_image ext4
+        start_container plain
+        background_ready python3 -c '
+import fcntl, os, signal, struct, sys
+fd = os.open(sys.argv[1], os.O_RDWR)
+for at in 101, 201: # as QEMU: F_OFD_SETLK, shared
+    fcntl.fcntl(fd, 37, struct.pack("hhqqi4x", fcntl.F_RDLCK, 0, at, 1, 0))
+print("ready", flush=True)
+signal.pause()' "$IMAGE"
+        refused EBUSY '' 'a virtual machine has it'
+        refused EBUSY '"readOnly": true' 'a virtual machine has it'
+        end_process "$BACKGROUND_PID"
+        holds "from the image"
+}
+
 @test "ext4 in an image is found and mounted, and nothing is left of it when it is removed" {
         check_filesystem ext4
 }

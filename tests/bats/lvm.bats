@@ -954,3 +954,21 @@ works_beside_twin() {
         delete db
         assert_success
 }
+
+@test "detach names the node's LVM where that has taken what a pod made of a block volume for its own" {
+        local loop filter
+        helper volume-create '{"name": "disk", "size": "32Mi", "targetType": "block"}'
+        assert_success
+        DRIVER_NAME=flexgraft~loop
+        call attach "$(spec disk type=loop targetType=block)" "$NODE"
+        assert_success
+        loop=$(jq -r .device <<<"$output")
+        filter="devices{filter=[\"a|^$loop\$|\",\"r|.*|\"] use_devicesfile=0 obtain_device_list_from_udev=0} activation{udev_sync=0 udev_rules=0}"
+        lvm vgcreate -qqy --config "$filter" "pods-$RUN_ID" "$loop" 3>&-
+        lvm lvcreate -qqy --config "$filter" -n one -L 4m "pods-$RUN_ID" 3>&- # active, as udev's rule has it
+        call detach disk "$NODE"
+        assert_refused "LVM or RAID" vgchange
+        lvm vgchange -qq -an --config "$filter" "pods-$RUN_ID" 3>&-
+        call detach disk "$NODE"
+        assert_success
+}

@@ -4,12 +4,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -195,6 +197,17 @@ static unsigned block_size_for(int image_fd)
         return BLOCK_LEAST;
 }
 
+/*
+ * The filesystem on a loop device may change a page while it is written. btrfs has made the checksum of that page by then,
+ * and reads an error from then on (before its commit 968f19c5b1b7).
+ */
+static bool can_be_direct(int image_fd)
+{
+        struct statfs fs;
+
+        return fstatfs(image_fd, &fs) < 0 || fs.f_type != BTRFS_SUPER_MAGIC;
+}
+
 /* Returns a descriptor of the device, owned by the caller. */
 static int configure(const char *path, int image_fd, const char *image, const char *tag, const struct loop_form *form,
                      struct loop_device *ret_device, struct error *error)
@@ -209,8 +222,8 @@ static int configure(const char *path, int image_fd, const char *image, const ch
 
         if (fd < 0)
                 return fd;
-        config.info.lo_flags = LO_FLAGS_DIRECT_IO | (form->read_only ? LO_FLAGS_READ_ONLY : 0U) |
-                               (form->ends ? LO_FLAGS_AUTOCLEAR : 0U);
+        config.info.lo_flags = (can_be_direct(image_fd) ? LO_FLAGS_DIRECT_IO : 0U) |
+                               (form->read_only ? LO_FLAGS_READ_ONLY : 0U) | (form->ends ? LO_FLAGS_AUTOCLEAR : 0U);
         (void)text_copy((char *)config.info.lo_file_name, sizeof config.info.lo_file_name, tag);
         r = ioctl(fd, LOOP_CONFIGURE, &config);
         if (r < 0 && errno == EINVAL) { /* the file's filesystem has no direct I/O */
@@ -227,14 +240,35 @@ static int configure(const char *path, int image_fd, const char *image, const ch
         return r < 0 ? r : fd_take(&fd);
 }
 
+/*
+ * QEMU has a lock on one byte of an image that it writes, and on another of one that nobody else may write
+ * (RAW_LOCK_PERM_BASE and RAW_LOCK_SHARED_BASE of its block/file-posix.c, each plus the number of the right to write).
+ */
+static int check_no_machine(int image_fd, const char *image, bool read_only, struct error *error)
+{
+        static const off_t bytes[] = { 101, 201 };
+
+        for (size_t i = 0; i < (read_only ? 1U : 2U); i++) {
+                struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = bytes[i], .l_len = 1 };
+
+                if (fcntl(image_fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK)
+                        return fail_because(error, EBUSY, "attach loop device", image,
+                                            "a virtual machine has it (QEMU's lock is on it); stop the machine first");
+        }
+        return 0;
+}
+
 int loop_device_attach(int image_fd, const char *image, const char *tag, const struct loop_form *form,
                        struct loop_device *ret_device, struct error *error)
 {
         cleanup_close int control_fd = open(LOOP_CONTROL, O_RDWR | O_CLOEXEC);
-        int r = -EBUSY;
+        int r = check_no_machine(image_fd, image, form->read_only, error);
 
+        if (r < 0)
+                return r;
         if (control_fd < 0)
                 return fail(error, errno, "open", LOOP_CONTROL);
+        r = -EBUSY;
         for (int i = 0; r == -EBUSY && i < TRIES_MAX; i++) {
                 char path[32];
                 int number = ioctl(control_fd, LOOP_CTL_GET_FREE);

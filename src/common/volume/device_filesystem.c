@@ -126,6 +126,15 @@ static bool is_copy(const struct volume_call *call)
         return provisioned_find_own(call, &record, &ignored) == 0 && record.copy_of[0] != '\0';
 }
 
+/* A btrfs discards what it frees by itself (Linux 6.2): an image that was given all its blocks would lose them. */
+static int keep_blocks(const struct volume_call *call, int context_fd, struct error *error)
+{
+        bool preallocate;
+        int r = volume_kind_flag(call->request, call->kind->allocates, &preallocate, error);
+
+        return r < 0 || !preallocate ? r : superblock_set(context_fd, "nodiscard", NULL, error);
+}
+
 int device_filesystem_reach(const struct volume_call *call, const struct block_device *device, const char *type,
                             struct error *error)
 {
@@ -138,6 +147,8 @@ int device_filesystem_reach(const struct volume_call *call, const struct block_d
         if (is_direct(call, device, type) && (r = superblock_set(context_fd, "dax", "always", error)) < 0)
                 return r;
         if (strcmp(type, "xfs") == 0 && is_copy(call) && (r = superblock_set(context_fd, "nouuid", NULL, error)) < 0)
+                return r;
+        if (strcmp(type, "btrfs") == 0 && (r = keep_blocks(call, context_fd, error)) < 0)
                 return r;
         if ((r = filesystem_check_alone(type, device->path, error)) < 0 ||
             (r = superblock_create_on(context_fd, type, device->path, options, call->request->read_only, error)) < 0)

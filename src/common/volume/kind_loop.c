@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "block/device.h"
 #include "block/loop.h"
+#include "block/stack.h"
 #include "pool/pool_count.h"
 #include "process/log.h"
 #include "volume/call.h"
@@ -304,6 +305,20 @@ static int names_other(struct volume_call *call, char *ret_named, struct error *
                stat(call->record.source, &attached) < 0 || st.st_dev != attached.st_dev || st.st_ino != attached.st_ino;
 }
 
+/* The node's LVM or mdadm takes what a pod wrote to its device for its own. */
+static bool has_holder(const struct loop_device *device, char *ret_name, size_t size)
+{
+        static struct block_stack stack;
+        struct error ignored;
+
+        stack = (struct block_stack){};
+        if (block_stack_find(device->number, 0, &stack, &ignored) < 0 || stack.count < 2)
+                return false;
+        if (block_device_attribute(stack.numbers[1], "dm/name", ret_name, size) < 0)
+                (void)text_copy(ret_name, size, "a RAID");
+        return true;
+}
+
 /*
  * A container's root can hide a mount from the list of uses: it detaches it with a file open, or in a namespace of its
  * own. The filesystem is active then, and holds the device. After the last unmount it may be active for a moment.
@@ -313,11 +328,17 @@ static int check_not_held(const struct volume_call *call, const struct loop_devi
         const int tries = call->was_unmounted ? 0 : HELD_TRIES;
         struct block_device named = { .number = device->number };
         struct error ignored;
+        char holder[128];
         int r = 0;
 
         (void)text_copy(named.path, sizeof named.path, device->path);
         for (int i = 0; (r = block_device_check_unused(&named, &ignored)) == -EBUSY && i < tries; i++)
                 clock_pause_ms(HELD_WAIT_MS);
+        if (r == -EBUSY && has_holder(device, holder, sizeof holder))
+                return fail_because(error, EBUSY, "detach", device->path,
+                                    "the node's LVM or RAID has taken what is on it for its own (%s): deactivate that "
+                                    "(vgchange -an), and have them leave loop devices alone",
+                                    holder);
         return r != -EBUSY ? 0
                            : fail_because(error, EBUSY, "detach", device->path,
                                           "its filesystem is still active: a process has a file of it open, or a "
