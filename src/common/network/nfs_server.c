@@ -172,7 +172,6 @@ static int look_up(struct job *job, struct error *error)
         return 0;
 }
 
-/* In a sealed child: a connected socket, for UDP without a packet sent. */
 static int fail_family(const struct job *job, struct error *error)
 {
         return fail_because(error, EAFNOSUPPORT, OPERATION_CONNECT, job->host,
@@ -185,6 +184,7 @@ static bool is_of_family(const struct job *job, const union address *address)
         return job->view->family == AF_UNSPEC || address->any.sa_family == job->view->family;
 }
 
+/* In a sealed child: a connected socket, for UDP without a packet sent. */
 static int find_in_child(void *argument, struct error *error)
 {
         struct job *job = argument;
