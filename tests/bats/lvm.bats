@@ -959,7 +959,7 @@ works_beside_twin() {
         local loop filter
         helper volume-create '{"name": "disk", "size": "32Mi", "targetType": "block"}'
         assert_success
-        DRIVER_NAME=flexgraft~loop
+        install_driver flexgraft~loop
         call attach "$(spec disk type=loop targetType=block)" "$NODE"
         assert_success
         loop=$(jq -r .device <<<"$output")
