@@ -157,7 +157,7 @@ int oci_hook_read(struct oci_hook *ret_hook, enum oci_hook_event event, const st
         if (ret_hook->id == NULL || ret_hook->id[0] == '\0')
                 return fail_state("id", "is missing", error);
         if (strlen(ret_hook->id) >= CONTAINER_NAME_MAX)
-                return fail_state("id", "is longer than 128 bytes", error);
+                return fail_state("id", "is longer than 387 bytes", error);
         if (pid < 0 || pid > INT_MAX)
                 return fail_state("pid", "is not a process id", error);
         ret_hook->pid = (pid_t)pid;
