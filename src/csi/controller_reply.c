@@ -113,10 +113,6 @@ static void add_context(struct call *call, Csi__V1__Volume *volume, const char *
         volume->volume_context[volume->n_volume_context++] = entry;
 }
 
-/*
- * The path of a directory on a share is "SERVER:/SHARE/DIRECTORY", and its id the directory: with these any node can
- * mount it.
- */
 /* A list of mount flags with one more. */
 static const char *with_flag(struct call *call, const char *flags, const char *flag)
 {
@@ -139,6 +135,10 @@ static const char *flags_of(struct call *call, const json_t *reply)
         return access_reads_only(json_member_text(reply, "accessMode")) ? with_flag(call, flags, "ro") : flags;
 }
 
+/*
+ * The path of a directory on a share is "SERVER:/SHARE/DIRECTORY", and its id the directory: with these any node can
+ * mount it.
+ */
 static void put_share(struct call *call, const json_t *reply, Csi__V1__Volume *volume)
 {
         const char *path = json_member_text(reply, "path");

@@ -147,8 +147,6 @@ int options_read(int argc, char **argv, struct options *ret_options, struct erro
                 return r;
         if (uname(&host) < 0)
                 return fail(error, errno, "uname", "the host's name");
-        for (char *at = host.nodename; *at != '\0'; at++)
-                *at = (char)tolower((unsigned char)*at); /* as kubelet, whose name of the node it is */
         name = name != NULL ? name : NAME_DEFAULT;
         (void)snprintf(default_endpoint, sizeof default_endpoint, "%s/plugins/%.*s/csi.sock", config.kubelet_root,
                        NAME_MAX_BYTES, name);

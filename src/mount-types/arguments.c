@@ -275,6 +275,23 @@ static void settle(struct arguments *arguments)
         arguments->read_only = options->read_only;
 }
 
+/* mount(8) and umount(8) put the words first, where getopt(3) stops if the environment has this. */
+static void begin_words(void)
+{
+        opterr = 0;
+        (void)unsetenv("POSIXLY_CORRECT");
+}
+
+/* Records are JSON, which is UTF-8. */
+static int check_target(const struct arguments *arguments, struct error *error)
+{
+        cleanup_json json_t *text = json_string(arguments->target);
+
+        return text != NULL ? 0
+                            : fail_because(error, EILSEQ, OPERATION_FIND_TARGET, arguments->target,
+                                           "the path of the mount point is not UTF-8, as records are");
+}
+
 int arguments_read_mount(struct arguments *ret_arguments, bool own, int argc, char **argv, struct error *error)
 {
         char *lists[SETS_OPTIONS];
@@ -282,7 +299,7 @@ int arguments_read_mount(struct arguments *ret_arguments, bool own, int argc, ch
         int letter;
         int r = 0;
 
-        opterr = 0;
+        begin_words();
         while ((letter = getopt(argc, argv, "fnsvrwo:t:")) != -1) {
                 char *list = letter == 'o'   ? optarg
                              : letter == 'r' ? (char *)"ro"
@@ -309,7 +326,8 @@ int arguments_read_mount(struct arguments *ret_arguments, bool own, int argc, ch
         ret_arguments->export = !own && text_starts(ret_arguments->source, MAPPABLE_NFS);
         for (size_t i = 0; r == 0 && i < count; i++)
                 r = take_options(ret_arguments, own, &ret_arguments->options, lists[i], error);
-        if (r < 0 || (r = resolve_target(ret_arguments, argv[optind + 1], error)) < 0)
+        if (r < 0 || (r = resolve_target(ret_arguments, argv[optind + 1], error)) < 0 ||
+            (own && (r = check_target(ret_arguments, error)) < 0))
                 return r;
         if (ret_arguments->mount.size_bytes == 0 &&
             (ret_arguments->mount.pool != NULL || ret_arguments->mount.profile != NULL))
@@ -323,7 +341,7 @@ int arguments_read_unmount(struct arguments *ret_arguments, int argc, char **arg
 {
         int letter;
 
-        opterr = 0;
+        begin_words();
         while ((letter = getopt(argc, argv, "flnrvt:")) != -1) {
                 ret_arguments->force = ret_arguments->force || letter == 'f';
                 ret_arguments->lazy = ret_arguments->lazy || letter == 'l';

@@ -49,6 +49,7 @@ times() {
         is "$(times 'fsync.*/volumes>')" 1
 }
 
+# bats test_tags=text
 @test "attach of a new volume waits for the disk for its record, its image and its pool" {
         call attach "$(loop_spec first)" "$NODE" # the pool gets its identity
         assert_success

@@ -178,7 +178,6 @@ loops_over() {
         assert_nothing_left
 }
 
-# bats test_tags=kernel
 @test "an image on btrfs is not read and written directly: its checksums do not stand that" {
         local pool=$BATS_TEST_TMPDIR/pool.img device
         [[ -n $(type -P mkfs.btrfs) ]] || skip "no btrfs-progs"
@@ -213,6 +212,7 @@ loops_over() {
         lifecycle_down disk
 }
 
+# bats test_tags=kernel
 @test "an image is read and written directly where its filesystem can" {
         local probe=$BATS_TEST_TMPDIR/probe device dio
         truncate -s 1M "$probe"

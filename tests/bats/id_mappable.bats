@@ -882,6 +882,23 @@ one_keeper() {
         touch "$(pod_dir data)/file"
         mount -o remount,bind,rw "$BEHIND"
         kubelet_unpublish data
+        kubelet_publish data pod-3
+        touch "$(pod_dir data pod-3)/file"
+        kubelet_unpublish data pod-3
+        kubelet_unpublish data pod-2
+        wait_until 10 no_keepers
+}
+
+@test "cache always is refused beside a pod whose options name the directory by another key; an earlier version's daemon is shared" {
+        published idMappable=always cache=always
+        SPECS[data]=$(spec data type=bind "path=$BEHIND" recursive=false idMappable=always)
+        call mount "$(pod_dir data pod-2)" "$(publish_spec data pod-2)" || :
+        assert_refused "$(pod_dir data)" '"cache": "always"'
+        sed -i -E 's/"sourceKey": ?[0-9]+,//' "$STATE_DIR/volumes/data.json"
+        SPECS[data]=$(spec data type=bind "source=$BEHIND" idMappable=always cache=always)
+        kubelet_publish data pod-2
+        is "$(daemons)" 1
+        kubelet_unpublish data
         kubelet_unpublish data pod-2
         wait_until 10 no_keepers
 }

@@ -143,7 +143,6 @@ check_filesystem() {
         umount "$BATS_TEST_TMPDIR/look"
 }
 
-# bats test_tags=kernel
 @test "an image that a virtual machine writes is refused, also to read, until the machine has ended" {
         make_image ext4
         start_container plain
@@ -160,6 +159,7 @@ signal.pause()' "$IMAGE"
         holds "from the image"
 }
 
+# bats test_tags=kernel
 @test "ext4 in an image is found and mounted, and nothing is left of it when it is removed" {
         check_filesystem ext4
 }

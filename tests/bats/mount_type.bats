@@ -760,3 +760,76 @@ remounts() {
         by_name setpriv --reuid 65534 --regid 65534 --clear-groups "$FLEXGRAFT_BIN/mount.flexgraft" db "$POINT"
         says 1 "root"
 }
+
+# ---- what is mounted there by now, and what is not to be looked at
+
+@test "a record of the boot before leaves alone what is mounted on its directory now, with a device of its number" {
+        made db
+        made other
+        mount_type db "$POINT"
+        ends_with 0
+        cp "$STATE_DIR/volumes/db.json" "$BATS_TEST_TMPDIR/record"
+        umount_type "$POINT"
+        mount_type other "$POINT"
+        ends_with 0
+        # what a power cut leaves; the first free loop device is the other's now
+        jq -c --slurpfile other "$STATE_DIR/volumes/other.json" \
+                '.bootId = "00000000-0000-0000-0000-000000000000" | .deviceNumber = $other[0].deviceNumber' \
+                "$BATS_TEST_TMPDIR/record" >"$STATE_DIR/volumes/db.json"
+        helper volume-reconcile '{}'
+        assert_success
+        is "$(node_mounts_at "$POINT") $(shown SOURCE)" "1 other"
+        [[ ! -e $STATE_DIR/volumes/db.json ]]
+        umount_type "$POINT"
+        ends_with 0
+        is_away other
+}
+
+@test "volume-reconcile and metrics do not look at the node's directory, which for an automount would be a use" {
+        local name
+        made db
+        mount_type db "$POINT"
+        ends_with 0
+        for name in "statx --where 2=$POINT" "openat --where 2=$POINT"; do
+                # shellcheck disable=SC2086 # words
+                at_syscall --at $name --run true -- "$FLEXGRAFT_BIN/volume-reconcile" '{}'
+                is "$AT_REACHED" 0 "volume-reconcile: $name"
+                # shellcheck disable=SC2086 # words
+                at_syscall --at $name --run true -- "$FLEXGRAFT_BIN/volume-list" --format prometheus
+                is "$AT_REACHED" 0 "volume-list: $name"
+        done
+        umount_type "$POINT"
+        ends_with 0
+        is_away db
+}
+
+@test "umount works where the records cannot be written, and says that the volume stays attached" {
+        mkdir -p -m 0700 "$STATE_DIR"
+        mount -t tmpfs -o mode=0700,size=64m state "$STATE_DIR"
+        made db
+        mount_type db "$POINT"
+        ends_with 0
+        mount --rbind "$STATE_DIR" "$STATE_DIR" # what is open stays open
+        mount -o remount,bind,ro "$STATE_DIR"
+        umount_type "$POINT"
+        umount --recursive "$STATE_DIR"
+        says 0 "unmounted, but the volume stays attached: Read-only file system"
+        is "$(node_mounts_at "$POINT")$(utab_of "$POINT")" 0
+        helper volume-reconcile '{}'
+        long_unused db
+        helper volume-reconcile '{}'
+        is_away db
+        umount "$STATE_DIR"
+}
+
+@test "POSIXLY_CORRECT in the environment changes nothing, and a mount point that is not UTF-8 is refused with the reason" {
+        made db
+        POSIXLY_CORRECT=1 by_name mount -t flexgraft -o ro db "$POINT"
+        ends_with 0
+        POSIXLY_CORRECT=1 by_name umount --lazy "$POINT"
+        ends_with 0
+        is_away db
+        mkdir "$BATS_TEST_TMPDIR/"$'caf\xe9'
+        mount_type db "$BATS_TEST_TMPDIR/"$'caf\xe9'
+        says 32 "is not UTF-8"
+}

@@ -467,6 +467,8 @@ uses_of() {
         start_container plain
         mount_volume db /data
         assert_success
+        chown 999:999 "$(stage_of db)" # as a database's
+        chmod 0700 "$(stage_of db)"
         xfs_io -x -c shutdown "/proc/$CONTAINER_PID/root/data"
         run ! stat "/proc/$CONTAINER_PID/root/data"
         helper volume-list '{"name": "db"}'

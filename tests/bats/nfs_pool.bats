@@ -244,6 +244,21 @@ node_nfs_mounts() {
 }
 
 # bats test_tags=kernel,nfs
+@test "what the next node made of a provisioner's volume is kept where its policy, or the call, says so" {
+        local claim=pvc-0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0 more
+        with_server
+        nfs_pool
+        for more in ', "reclaimPolicy": "retain"' ''; do
+                created "{\"name\": \"$claim\", \"size\": \"8m\", \"pool\": \"share\", \"namespace\": \"-\"$more}"
+                sed -i 's/"stage":"created"/"stage":"creating"/' "$STATE_DIR/provisioned/$claim.json"
+                touch "$EXPORTED/$claim/file"
+                removed "{\"name\": \"$claim\"$([[ -n $more ]] || echo ', "reclaimPolicy": "retain"')}"
+                is "$(on_server)|$(provisioned)" "$claim $claim/file|"
+                rm -r "${EXPORTED:?}/$claim"
+        done
+}
+
+# bats test_tags=kernel,nfs
 @test "onDelete retain keeps a directory, archive renames it, and neither keeps an empty one" {
         local pvc='"parameters": {"csi.storage.k8s.io/pvc/namespace": "team", "csi.storage.k8s.io/pvc/name": "claim"}'
         with_server

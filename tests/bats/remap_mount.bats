@@ -84,6 +84,16 @@ behind_bindfs() {
         is "$(<"$BATS_TEST_TMPDIR/tmpfs/log")" $'one\ntwo\nthree'
 }
 
+@test "the same request again does nothing where the source is read-only, and the reply says that it is" {
+        make_source tmpfs
+        mount -o remount,bind,ro "$BATS_TEST_TMPDIR/tmpfs"
+        serve "$BATS_TEST_TMPDIR/tmpfs"
+        assert_field .mount.readOnly true
+        serve "$BATS_TEST_TMPDIR/tmpfs"
+        assert_field .mount.alreadyMounted true
+        assert_field .mount.readOnly true
+}
+
 @test "what belongs to another user of a container is refused as by the filesystem itself" {
         make_source tmpfs
         local dir=$BATS_TEST_TMPDIR/tmpfs

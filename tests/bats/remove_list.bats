@@ -791,3 +791,18 @@ time.sleep(1000)' "$CONTAINER_PID"
         end_process "$BACKGROUND_PID"
         umount "$SOURCE/inner"
 }
+
+@test "what is left of a container that has ended is listed once by its name, and a container of another runtime is not" {
+        local name
+        start_container crun
+        name=$CONTAINER_ID
+        helper mount-bind "{\"container\": \"$name\", \"source\": \"$SOURCE\", \"target\": \"/data\"}"
+        assert_success
+        helper mount-list "{\"container\": {\"id\": \"$name\", \"runtime\": \"runc\"}}"
+        assert_failure ENOENT
+        stop_container
+        rm -rf "$STATE_DIR/uses" # as after a reboot
+        helper mount-list "{\"container\": \"$name\"}"
+        assert_success
+        assert_field '[.mounts[] | .target + " " + .state] | join(" ")' "/data gone"
+}

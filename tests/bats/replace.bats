@@ -771,6 +771,21 @@ dead_is_replaced() {
         in_container touch /data/file
 }
 
+@test "a file of an xfs that has shut down is removed from a container" {
+        [[ -n $(type -P mkfs.xfs) && -n $(type -P xfs_io) ]] || skip "no xfsprogs"
+        SIZE=300M make_device xfs
+        mount "$DEVICE" "$SOURCE"
+        touch "$SOURCE/file"
+        start_container plain-nouserns
+        helper mount-bind "{\"container\": $CONTAINER_PID, \"source\": \"$SOURCE/file\", \"target\": \"/file\"}"
+        assert_success
+        xfs_io -x -c shutdown "$SOURCE"
+        helper mount-remove "{\"container\": $CONTAINER_PID, \"target\": \"/file\"}"
+        assert_success
+        assert_mounts_at /file 0
+        umount "$SOURCE"
+}
+
 @test "a dead filesystem behind remap-daemon is not alreadyMounted, and replace mounts it anew" {
         dead_is_replaced remap
 }

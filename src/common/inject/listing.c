@@ -299,6 +299,7 @@ int listing_make(struct listing *ret_listing, const struct request *request, str
                 .state = &state,
                 .container = request->has_container && pinned == 0 ? &container : NULL,
                 .called = pinned < 0 ? name : NULL,
+                .runtime = request->container.runtime,
                 .boot_id = boot_id,
         };
         if (r == 0 && (r = listing_collect_records(&collection, error)) == 0) {

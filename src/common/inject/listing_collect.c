@@ -13,6 +13,9 @@
 
 static void note(char (*list)[MOUNT_RECORD_ID_MAX], size_t *count, const char *id)
 {
+        for (size_t i = 0; i < *count; i++)
+                if (strcmp(list[i], id) == 0)
+                        return;
         if (*count < LISTING_NOTES_MAX)
                 (void)text_copy(list[(*count)++], MOUNT_RECORD_ID_MAX, id);
 }
@@ -46,13 +49,17 @@ static char *pack(const struct mount_record *record)
         return copy != NULL ? memcpy(copy, packed, size) : NULL;
 }
 
-/* An identity of the name is its own key. */
-static bool is_called(const struct mount_record *record, const char *name)
+/* Each in one walk alone: before the index is complete both see all records. An identity of the name is its own key. */
+static bool is_called(const struct listing_collection *collection, const struct mount_record *record)
 {
+        const bool named = strcmp(record->container_id, collection->called) == 0;
         char key[WISH_KEY_SIZE];
 
-        wish_key(name, key);
-        return strcmp(record->container_id, name) == 0 || strcmp(record->wanted, key) == 0;
+        if (collection->runtime != NULL && record->runtime[0] != '\0' &&
+            strcmp(collection->runtime, record->runtime) != 0)
+                return false;
+        wish_key(collection->called, key);
+        return collection->by_identity ? !named && strcmp(record->wanted, key) == 0 : named;
 }
 
 static int add_record(const struct mount_record *record, const char *id, void *argument, struct error *error)
@@ -65,7 +72,7 @@ static int add_record(const struct mount_record *record, const char *id, void *a
                 note(listing->set_aside, &listing->set_aside_count, id);
         else if (record == NULL)
                 note(listing->unreadable, &listing->unreadable_count, id);
-        if (record == NULL || (collection->called != NULL && !is_called(record, collection->called)) ||
+        if (record == NULL || (collection->called != NULL && !is_called(collection, record)) ||
             (collection->container != NULL && !mount_record_is_of(record, collection->container, collection->boot_id)))
                 return 0;
         packed = make_room(listing) ? pack(record) : NULL;
@@ -104,6 +111,7 @@ int listing_collect_records(struct listing_collection *collection, struct error 
         wish_key(collection->called, key);
         mount_record_wanted_name(key, wanted);
         r = mount_record_each_called(collection->state, collection->called, add_record, collection, error);
+        collection->by_identity = true;
         return r < 0 ? r : mount_record_each_called(collection->state, wanted, add_record, collection, error);
 }
 

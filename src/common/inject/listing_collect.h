@@ -52,6 +52,8 @@ struct listing_collection {
         struct state *state;
         const struct container *container; /* NULL: all containers, or one that does not run */
         const char *called;                /* what that is called; NULL */
+        const char *runtime;               /* where; NULL: anywhere */
+        bool by_identity;                  /* those of this identity that were named otherwise are looked for */
         const char *boot_id;
 };
 

@@ -87,7 +87,7 @@ static const struct key_table request_table = KEY_TABLE(keys);
         X("source", 1, 1, reply_printable(job->source), KEY_ANY, \
           .help = "the directory, with links and .. resolved; or the export, as in the request") \
         X("target", 1, 1, reply_printable(job->target), KEY_ANY, .help = "where it is mounted, likewise") \
-        X("readOnly", 1, 1, json_boolean(job->request->read_only), KEY_BOOLEAN, .help = "whether it is read-only") \
+        X("readOnly", 1, 1, json_boolean(job->read_only), KEY_BOOLEAN, .help = "whether it is read-only") \
         X("alreadyMounted", 1, 1, json_boolean(job->already), KEY_BOOLEAN, .help = "whether it was mounted before")
 
 #define REPLY(X) \
@@ -171,6 +171,7 @@ struct job {
         char target[PATH_MAX];
         int mount_fd;
         bool already;
+        bool read_only; /* what is mounted is */
 };
 
 static int check_directory(const struct job *job, int source_fd, struct error *error)
@@ -182,11 +183,19 @@ static int check_directory(const struct job *job, int source_fd, struct error *e
         return S_ISDIR(stx.stx_mode) ? 0 : fail(error, ENOTDIR, "open", job->source);
 }
 
+/* Then the mount of it is, too, whatever the request says. */
+static bool is_read_only(int source_fd)
+{
+        struct statvfs fs;
+
+        return source_fd >= 0 && fstatvfs(source_fd, &fs) == 0 && (fs.f_flag & ST_RDONLY) != 0;
+}
+
 /*
  * What is mounted on the target. Returns 1: this, and it is served; 0: nothing, or one that is not served any more. An
  * automount (autofs) is nothing: it may be this mount that it waits for.
  */
-static int look(struct job *job, int target_fd, struct error *error)
+static int look(struct job *job, int source_fd, int target_fd, struct error *error)
 {
         cleanup_mount_table struct mountinfo table = {};
         bool mounted = false;
@@ -210,7 +219,8 @@ static int look(struct job *job, int target_fd, struct error *error)
 
                 return r < 0 && r != -EINVAL ? r : 0; /* EINVAL: it was unmounted meanwhile */
         }
-        if (((fs.f_flag & ST_RDONLY) != 0) != job->request->read_only)
+        job->read_only = (fs.f_flag & ST_RDONLY) != 0;
+        if (job->read_only != job->request->read_only && !(job->read_only && is_read_only(source_fd)))
                 return fail_because(error, EBUSY, "look", job->target, "it is mounted %s",
                                     job->request->read_only ? "for writing" : "read-only");
         if (id_mappable_cache(job->target) != job->request->cache)
@@ -268,6 +278,7 @@ static int mount_it(struct job *job, int source_fd, struct error *error)
                 return fail(error, errno, "statfs", job->source);
         if (job->request->read_only || (fs.f_flag & ST_RDONLY) != 0)
                 attributes.set |= MOUNT_ATTR_RDONLY;
+        job->read_only = (attributes.set & MOUNT_ATTR_RDONLY) != 0;
         attributes.set |= job->export || (fs.f_flag & ST_NOSUID) != 0 ? MOUNT_ATTR_NOSUID : 0;
         /* noexec and nosymfollow: id_mappable_serve() */
         if ((r = detached_mount_set(source_mount, job->source, &attributes, /* user_ns_fd= */ -1, error)) < 0)
@@ -305,7 +316,7 @@ static int work(void *argument, struct error *error)
         target_fd = node_path_open(job->target, now, error);
         if (target_fd < 0)
                 return target_fd;
-        if ((r = look(job, target_fd, error)) != 0) {
+        if ((r = look(job, source_fd, target_fd, error)) != 0) {
                 job->already = r > 0;
                 return r < 0 ? r : 0;
         }

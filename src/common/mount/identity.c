@@ -11,21 +11,26 @@
 #include "base/fd.h"
 #include "base/syscalls.h"
 
+/* A descriptor tells without the filesystem whether it is a directory's: one may not be searched then, and a file is none. */
+static mode_t mode_of(int fd)
+{
+        cleanup_close int below_fd = openat(fd, ".", O_PATH | O_CLOEXEC);
+
+        return below_fd < 0 && errno == ENOTDIR ? S_IFREG : S_IFDIR;
+}
+
 /*
  * A FUSE filesystem of another user namespace tells the node's root nothing but which mount it is (EACCES for
- * anything more: fuse_getattr(), seen on 6.18 and 6.1). A directory may not be searched then; a file is none.
+ * anything more: fuse_getattr(), seen on 6.18 and 6.1).
  */
 static int see_foreign(int dirfd, const char *path, struct statx *ret_stx)
 {
         cleanup_close int fd = path[0] != '\0' ? openat(dirfd, path, O_PATH | O_NOFOLLOW | O_CLOEXEC) : -EBADF;
-        int below;
 
         if (statx(dirfd, path, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC,
                   /* mask= */ 0, ret_stx) < 0)
                 return -errno;
-        below = openat(path[0] != '\0' ? fd : dirfd, ".", O_PATH | O_CLOEXEC);
-        ret_stx->stx_mode = below < 0 && errno == ENOTDIR ? S_IFREG : S_IFDIR;
-        fd_close(&below);
+        ret_stx->stx_mode = (uint16_t)mode_of(path[0] != '\0' ? fd : dirfd);
         return 0;
 }
 
@@ -53,16 +58,18 @@ static void put_seen(const struct statx *stx, struct mount_seen *ret_seen)
 #endif
 #define INODE_OF_64_BITS 0x81 /* the type of such handles of xfs; else it has 32 */
 
-/* The root of a mount has another mount above it. */
+/* The root of a mount has another mount above it. A file, and a directory that may not be searched, do not tell, and count as one. */
 static bool is_root(int fd, uint64_t id)
 {
         cleanup_close int up_fd = openat(fd, "..", O_PATH | O_CLOEXEC);
         struct statx up;
 
-        return up_fd >= 0 && statx(up_fd, "", AT_EMPTY_PATH | CAREFULLY, ASKED, &up) == 0 && up.stx_mnt_id != id;
+        if (up_fd < 0)
+                return errno == ENOTDIR || errno == EACCES || errno == EIO;
+        return statx(up_fd, "", AT_EMPTY_PATH | CAREFULLY, ASKED, &up) == 0 && up.stx_mnt_id != id;
 }
 
-/* What is mounted there is a directory. Gives: which mount a file is on, and its inode, by its handle. */
+/* Gives: which mount a file is on, and its inode, by its handle. */
 static int ask_handle(int fd, struct statx *ret_stx)
 {
         struct {
@@ -72,7 +79,7 @@ static int ask_handle(int fd, struct statx *ret_stx)
         uint64_t id = 0;
         int short_id;
 
-        *ret_stx = (struct statx){ .stx_mode = S_IFDIR };
+        *ret_stx = (struct statx){ .stx_mode = (uint16_t)mode_of(fd) };
         if (name_to_handle_at(fd, "", &handle.head, (int *)(void *)&id, AT_EMPTY_PATH | AT_HANDLE_MNT_ID_UNIQUE) == 0) {
                 ret_stx->stx_mask = STATX_MNT_ID_UNIQUE;
                 ret_stx->stx_mnt_id = id;

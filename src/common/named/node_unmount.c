@@ -116,8 +116,6 @@ static int unmount_volume(struct job *job, struct error *error)
         int look;
         int r;
 
-        if ((r = volume_by_name_hold(&volume, job->name, /* look= */ false, error)) < 0)
-                return r;
         place = volume_record_mount_dir(&volume.call.record, job->target);
         known = place != NULL;
         look = mount_dir_look(&volume.call, job->target, &ignored, error);
@@ -138,14 +136,22 @@ static int unmount_volume(struct job *job, struct error *error)
         return r;
 }
 
+/* Then it is unmounted as any other mount: what has the records may be broken, or the node about to shut down. */
+static bool is_without_records(int r)
+{
+        return r == -EROFS || r == -EPERM || r == -EACCES || r == -EIO;
+}
+
 static int work(void *argument, struct error *error)
 {
         struct job *job = argument;
         int r = find_volume(job, error);
 
-        if (r < 0)
-                return r;
-        return r == FOUND_VOLUME ? unmount_volume(job, error) : unmount(job, error);
+        if (r == FOUND_VOLUME && (r = volume_by_name_hold(&volume, job->name, /* look= */ false, error)) == 0)
+                return unmount_volume(job, error);
+        if (is_without_records(r))
+                *job->left = *error;
+        return r < 0 && !is_without_records(r) ? r : unmount(job, error);
 }
 
 int node_unmount(const struct node_unmount *request, struct error *ret_left, struct error *error)

@@ -311,15 +311,14 @@ static int find_profile(struct provision_call *call, struct error *error)
 /* After a failure, which is the one to report. */
 void create_undo(struct provision_call *call, const struct provision_record *record)
 {
+        const bool everywhere = call->kind->is_one_everywhere != NULL && call->kind->is_one_everywhere(record);
         struct pool_item item;
         struct error ignored;
         int r = call->kind->look(&call->config, &call->pool, record->id, &item, &ignored);
 
         /* what another process made under that id stays; another node's call may have answered with it by now, and what
          * is empty the next call takes */
-        if (r == 0 && call->kind->is_one_everywhere != NULL && call->kind->is_one_everywhere(record))
-                r = 0;
-        else if (r == -ENOENT || (r == 0 && provision_call_is_volume(record, &item)))
+        if (r == -ENOENT || (r == 0 && !everywhere && provision_call_is_volume(record, &item)))
                 r = call->kind->remove(&call->config, &call->pool, record->id, &ignored);
         if (r == 0)
                 (void)provision_record_remove(&call->state, record->name, record->id, &ignored);

@@ -266,8 +266,8 @@ int delete_finish(struct provision_call *call, struct provision_record *record, 
         if (r == 0)
                 return provision_record_remove(&call->state, record->name, record->id, error);
         (void)text_copy(policy, sizeof policy, record->reclaim_policy);
-        if (was == PROVISION_CREATING && !record->adopted)
-                asked = "delete"; /* a volume that was never finished is not kept */
+        if (was == PROVISION_CREATING && !record->adopted && !was_finished_elsewhere(call, record))
+                asked = "delete"; /* a volume that was never finished, here or elsewhere, is not kept */
         if (asked != NULL)
                 (void)text_copy(record->reclaim_policy, sizeof record->reclaim_policy, asked);
         if ((r = check_keepable(record, error)) < 0)

@@ -175,6 +175,10 @@ static bool forget_gone(struct reconcile_round *round, struct volume_call *call)
         while (i < record->published_count) {
                 int r;
 
+                if (volume_record_dir_still(&record->published[i])) {
+                        i++;
+                        continue;
+                }
                 call->request->block = record->published[i].pod_device != 0;
                 r = mount_dir_look(call, record->published[i].dir, &ignored, &error);
                 call->request->block = false;
@@ -246,6 +250,23 @@ static bool keep_mounted(struct reconcile_round *round, const struct volume_call
         return true;
 }
 
+/*
+ * Numbers of devices and ids of mounts are of one boot: by now another volume may be mounted on the directory, with a device
+ * of that number. This one can be only where its device is here.
+ */
+static void forget_numbers(struct volume_record *record)
+{
+        static const struct mount_identity none;
+
+        for (size_t i = 0; i < record->published_count; i++) {
+                record->published[i].identity = none;
+                record->published[i].replaces = 0;
+        }
+        record->staged.identity = none;
+        record->device_number = 0;
+        record->filesystem = 0;
+}
+
 static void reconcile_volume(struct reconcile_round *round, struct volume_call *call)
 {
         struct volume_record *record = &call->record;
@@ -260,8 +281,9 @@ static void reconcile_volume(struct reconcile_round *round, struct volume_call *
         }
         begun = call->kind->has_device && record->device[0] == '\0';
         if (strcmp(record->boot_id, call->boot_id) != 0) {
-                if (call->kind->look != NULL)
-                        (void)call->kind->look(call, &error); /* finds its device of this boot, if any */
+                /* finds its device of this boot, if any */
+                if (call->kind->look == NULL || call->kind->look(call, &error) <= 0)
+                        forget_numbers(record);
                 remove_volume(round, call);
                 return;
         }

@@ -116,8 +116,11 @@ static bool is_mounted(struct list *list, const struct volume_record *record, co
 {
         struct mount_dir now = *place;
         struct mount_seen seen;
-        int r = mount_see(AT_FDCWD, place->dir, &seen);
+        int r;
 
+        if (strcmp(record->boot_id, list->boot_id) == 0 && volume_record_dir_still(place))
+                return true;
+        r = mount_see(AT_FDCWD, place->dir, &seen);
         if (r == 0 && (volume_record_dir_shows(place, &seen) ||
                        (seen.root && record->device_number != 0 && seen.device == record->device_number)))
                 return true;

@@ -81,6 +81,8 @@ static const struct record_field dir_fields[] = {
                    .with = "remapKey"),
         RECORD_ROW(RECORD_NUMBER, "sourceDevice", struct mount_dir, source_device,
                    "device of the filesystem that it serves", .optional = true, .with = "sourceDevice"),
+        RECORD_ROW(RECORD_BOOLEAN, "sourceReadOnly", struct mount_dir, source_reads_only, "whether that is read-only",
+                   .optional = true, .with = "sourceReadOnly"),
         RECORD_ROW(RECORD_NUMBER, "sourceKey", struct mount_dir, source_key, "hash of what the pod's options name",
                    .optional = true, .with = "sourceKey"),
         RECORD_ROW(RECORD_NUMBER, "replaces", struct mount_dir, replaces,

@@ -38,6 +38,7 @@ struct mount_dir {
         bool pod_writes;                /* whether that may be written to */
         uint64_t remap_key;             /* of the remap-daemon that serves it (state/mount_record.h); 0: none does */
         uint64_t source_device; /* makedev() of the filesystem that one serves; 0: none does, or it is not known */
+        bool source_reads_only; /* what one serves, whatever the pod asked for */
         uint64_t source_key;    /* of what its options name (volume/mappable_daemon.h); 0: not known */
         uint64_t replaces;      /* unique id of the mount that this one was to take the place of; 0: none */
         bool waits_for_users;   /* it is exchanged when its pod has a user namespace (volume/mappable.h) */
@@ -190,6 +191,13 @@ size_t volume_record_pod_length(const char *dir);
  */
 bool volume_record_dir_shows(const struct mount_dir *place, const struct mount_seen *seen);
 int volume_record_dir_has(const struct mount_dir *place);
+
+/*
+ * volume_record_dir_still() - whether we have the mount on a directory of the node that is no pod's, without a look at the
+ * directory: for an automount there (x-systemd.idle-timeout=) that is a use, and waits while that is unmounted. Takes:
+ * place, of this boot.
+ */
+bool volume_record_dir_still(const struct mount_dir *place);
 bool volume_record_dir_now(const char *state_dir, const char *name, const char *driver, const char *dir,
                            struct mount_dir *place);
 

@@ -55,6 +55,11 @@ int volume_record_dir_has(const struct mount_dir *place)
         return r != 0 || place->replaces == 0 ? r : on_node_has(&former, place->dir);
 }
 
+bool volume_record_dir_still(const struct mount_dir *place)
+{
+        return volume_record_pod_length(place->dir) == 0 && volume_record_dir_has(place) > 0;
+}
+
 uint64_t volume_record_dir_device(const struct mount_dir *place)
 {
         return place->source_device != 0 ? place->source_device : place->identity.device;

@@ -312,11 +312,13 @@ static bool has_holder(const struct loop_device *device, char *ret_name, size_t 
         struct error ignored;
 
         stack = (struct block_stack){};
-        if (block_stack_find(device->number, 0, &stack, &ignored) < 0 || stack.count < 2)
+        if (block_stack_find(device->number, 0, &stack, &ignored) < 0)
                 return false;
-        if (block_device_attribute(stack.numbers[1], "dm/name", ret_name, size) < 0)
-                (void)text_copy(ret_name, size, "a RAID");
-        return true;
+        for (size_t i = 1; i < stack.count; i++) /* partitions are among them */
+                if (block_device_attribute(stack.numbers[i], "dm/name", ret_name, size) >= 0 ||
+                    block_device_attribute(stack.numbers[i], "md/level", ret_name, size) >= 0)
+                        return true;
+        return false;
 }
 
 /*

@@ -58,10 +58,10 @@ uint64_t volume_mappable_source(const struct volume_call *call)
         if (option == NULL)
                 return 0;
         for (; option->key != NULL; option++)
-                if (volume_request_option(call->request, option->key, &value, &ignored) == 0 && value != NULL) {
-                        hash = hash_bytes(hash, option->key, strlen(option->key) + 1);
+                /* whichever key says it: "path" is the same as "source" */
+                if (option->type != VOLUME_OPTION_BOOLEAN &&
+                    volume_request_option(call->request, option->key, &value, &ignored) == 0 && value != NULL)
                         hash = hash_bytes(hash, value, strlen(value) + 1);
-                }
         return hash >> 2 | 1; /* a number of JSON */
 }
 
@@ -88,9 +88,10 @@ static bool is_of(const struct volume_call *call, const struct mount_dir *place,
         struct mount_seen seen;
         struct stat root;
 
-        return place->source_device == wanted->root.st_dev && place->read_only == wanted->reads_only &&
-               mount_see(fd, "", &seen) == 0 && mount_seen_is(&seen, &place->identity) && fstat(fd, &root) == 0 &&
-               root.st_ino == wanted->root.st_ino && id_mappable_cache(place->dir) == call->request->cache;
+        return place->source_device == wanted->root.st_dev &&
+               (place->source_reads_only || place->read_only) == wanted->reads_only && mount_see(fd, "", &seen) == 0 &&
+               mount_seen_is(&seen, &place->identity) && fstat(fd, &root) == 0 && root.st_ino == wanted->root.st_ino &&
+               id_mappable_cache(place->dir) == call->request->cache;
 }
 
 /*
@@ -137,8 +138,9 @@ static int find_shared(const struct volume_call *call, const struct wanted *want
         for (size_t i = 0; i < call->record.published_count; i++) {
                 const struct mount_dir *place = &call->record.published[i];
 
-                /* pods' own volumes of one name may be different ones, whose servers need not answer */
-                if (place->source_key == 0 || place->source_key != source || !is_served(call, place, wanted->dir))
+                /* pods' own volumes of one name may be different ones, whose servers need not answer; 0: an earlier
+                 * version's may be the same */
+                if ((place->source_key != 0 && place->source_key != source) || !is_served(call, place, wanted->dir))
                         continue;
                 if (share(call, place, wanted, ret_fd)) {
                         *ret_key = place->remap_key;
@@ -174,5 +176,6 @@ int volume_mappable_mount(const struct volume_call *call, int source_fd, const c
         if (r < 0 || (r = find_shared(call, &wanted, &ret_served->key, &fd, error)) < 0)
                 return r;
         ret_served->source_device = wanted.root.st_dev;
+        ret_served->source_reads_only = wanted.reads_only;
         return r > 0 ? fd : start(call, &wanted, &ret_served->key, error);
 }

@@ -3,9 +3,10 @@
  * mappable_daemon.h - which remap-daemon serves a pod's directory of a volume: that of another pod of this node that has
  * the same volume, or a new one.
  *
- * Pods share one where their options name the same, it serves the same directory of the same filesystem, and both or neither
- * may write: what is read-only is so behind the daemon, too, as are atimes. All else is of the mount, which each has for itself. So the memory of many pods is
- * that of one, and what one of them changes is what the others see, whatever the kernel remembers ("cache").
+ * Pods share one where their options name the same, it serves the same directory of the same filesystem, and both or
+ * neither may write: what is read-only is so behind the daemon, too, as are atimes. All else is of the mount, which each
+ * has for itself. So the memory of many pods is that of one, and what one of them changes is what the others see, whatever
+ * the kernel remembers ("cache").
  */
 #ifndef FLEXGRAFT_VOLUME_MAPPABLE_DAEMON_H
 #define FLEXGRAFT_VOLUME_MAPPABLE_DAEMON_H

@@ -118,6 +118,7 @@ static int put_beneath(struct volume_call *call, struct mount_dir *place, int mo
         place->identity = meant.identity;
         place->remap_key = served->key;
         place->source_device = served->source_device;
+        place->source_reads_only = served->source_reads_only;
         if ((r = volume_call_save(call, FILE_ORDERED, error)) < 0 ||
             (r = on_node_place_beneath(mount_fd, top_fd, place->dir, error)) < 0)
                 (void)roll_back(call, place, &former, &ignored); /* if it cannot be written the next call does it */

@@ -86,12 +86,18 @@ static void ask_dir(struct ask *ask, size_t index)
 {
         const struct mounted_dirs *dirs = ask->argument;
         struct mounted_dir *dir = &((struct mounted_dirs *)ask->argument)->items[index];
+        struct mount_dir place = dir->place; /* without its directory */
         cleanup_close int fd = -EBADF;
         struct mount_seen seen;
         struct statfs fs;
 
         if (dir->state == MOUNTED_GONE || fs_lost_has(&dirs->lost, volume_record_dir_device(&dir->place)))
                 return;
+        place.dir = dir->dir;
+        if (!dir->first && volume_record_dir_still(&place)) {
+                dir->state = MOUNTED_PRESENT;
+                return;
+        }
         fd = open(dir->dir, O_PATH | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0 && errno != ENOENT && errno != ENOTDIR)
                 return;

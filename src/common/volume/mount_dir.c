@@ -286,6 +286,7 @@ static int note(struct volume_call *call, const struct mount_dir_new *new, const
         entry->source_device = new->served.source_device;
         entry->waits_for_users = new->served.waits_for_users;
         entry->source_key = new->served.source_key;
+        entry->source_reads_only = new->served.source_reads_only;
         if (new->device != NULL) {
                 entry->pod_device = new->device->number;
                 entry->pod_source = call->record.device_number;

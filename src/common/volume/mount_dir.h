@@ -50,8 +50,9 @@ int mount_dir_adopt(struct volume_call *call, const char *dir, bool staged, stru
 /* What a pod gets. */
 struct volume_served {
         uint64_t key;           /* of the remap-daemon, for id_mappable_is_served(); 0: it is the volume's own mount */
-        uint64_t source_device; /* of struct mount_dir, as the next two */
+        uint64_t source_device; /* of struct mount_dir, as the next three */
         uint64_t source_key;
+        bool source_reads_only;
         bool waits_for_users;
 };
 
