@@ -373,6 +373,22 @@ check_ext4_option() {
         run ! in_container touch /data/made
 }
 
+# bats test_tags=kernel
+@test "a readOnly mount of a device that the node has mounted for writing stays read-only, whatever the container's root remounts" {
+        make_device ext4
+        mkdir "$BATS_TEST_TMPDIR/node"
+        mount "$DEVICE" "$BATS_TEST_TMPDIR/node"
+        start_container plain
+        helper mount-block "$(block_request '"readOnly": true')"
+        assert_success
+        run ! in_container mount -o remount,bind,rw /data
+        run ! in_container sh -c 'echo no >/data/file'
+        assert_attributes /data ro nosuid nodev
+        helper mount-remove "$(remove_request /data)"
+        assert_success
+        umount "$BATS_TEST_TMPDIR/node"
+}
+
 @test "a read-only device is mounted when readOnly is asked for" {
         make_device ext4
         blockdev --setro "$DEVICE"

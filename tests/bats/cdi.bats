@@ -63,9 +63,9 @@ device_hook() {
         make_pool other
         written
         stopped_at renameat "$FLEXGRAFT_BIN/volume-delete" '{"name": "cdi"}' # it has the lock of its name
-        run timeout 20 "$FLEXGRAFT_BIN/volume-create" '{"name": "web-1", "size": "1m", "pool": "other"}'
+        run timeout 100 "$FLEXGRAFT_BIN/volume-create" '{"name": "web-1", "size": "1m", "pool": "other"}'
         is "$status" 0
-        run timeout 20 "$FLEXGRAFT_BIN/mount-hook" --cdi
+        run timeout 100 "$FLEXGRAFT_BIN/mount-hook" --cdi
         is "$status" 0
         resumed
         is "$(devices)" web-1

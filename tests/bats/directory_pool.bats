@@ -981,3 +981,15 @@ without_resource() {
         removed '{"name": "data"}'
         is "$("$FLEXGRAFT_TOOLS/project" limit "$DIRS" 77)" "4194304 0" "the limit of the administrator's project"
 }
+
+@test "a driver named directory grows its volumes: to Kubernetes \"Not supported\" means done" {
+        directory_pool
+        made_directory
+        install_driver flexgraft~directory
+        call expandvolume "$(spec data)" "$(pod_dir data)" $((12 << 20)) $((8 << 20))
+        assert_reply "{\"status\": \"Success\", \"volumeNewSize\": $((12 << 20))}"
+        listed
+        assert_field '.volumes[0].size' $((12 << 20))
+        call expandfs "$(spec data)" "" "$(pod_dir data)" $((12 << 20)) $((8 << 20))
+        assert_not_supported
+}

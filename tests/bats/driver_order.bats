@@ -249,7 +249,7 @@ as_controller_manager() {
 }
 
 @test "kube-controller-manager in a container, without capabilities, attaches and detaches for all nodes, its own too" {
-        local node
+        local node options
         as_controller_manager
         for node in another-node "$NODE"; do
                 call attach "$(loop_spec data)" "$node"
@@ -259,8 +259,11 @@ as_controller_manager() {
                 call detach data "$node"
                 assert_reply '{"status": "Success"}'
         done
-        call attach "$(spec data type=lvm pool=nonesuch)" another-node
-        assert_reply '{"status": "Success", "device": ""}'
+        for options in '' pool=nonesuch pool=default volumeID=data; do
+                # shellcheck disable=SC2086 # one word or none
+                call attach "$(spec data type=lvm $options)" another-node
+                assert_reply '{"status": "Success", "device": ""}'
+        done
         call waitforattach /dev/flexgraft/data "$(loop_spec data)"
         assert_refused "needs root"
         assert_nothing_left

@@ -352,3 +352,32 @@ check_growing() {
         kubelet_unstage data
         kubelet_detach data
 }
+
+@test "a driver for all types does not let kubelet give the node's files to a pod's fsGroup" {
+        open_binds
+        make_dir "$(pod_dir host)"
+        call mount "$(pod_dir host)" "$(spec host type=bind "source=$SOURCE" @mounterArgs.FsGroup=2345)"
+        assert_refused fsGroup flexgraft/bind
+        is "$(mounts_here)" ""
+        call mount "$(pod_dir host)" "$(spec host type=bind "source=$SOURCE" @readwrite=ro @mounterArgs.FsGroup=2345)"
+        assert_success
+        call unmount "$(pod_dir host)"
+        assert_success
+        install_driver flexgraft~bind # init has said that kubelet leaves files alone
+        make_dir "$(pod_dir host)"
+        call mount "$(pod_dir host)" "$(spec host "source=$SOURCE" @mounterArgs.FsGroup=2345)"
+        assert_success
+        call unmount "$(pod_dir host)"
+        assert_success
+}
+
+@test "a volume without a size does not grow, and expandfs, which kubelet calls before a pod starts, says nothing against it" {
+        local text
+        open_binds
+        text=$(spec host type=bind "source=$SOURCE")
+        call expandvolume "$text" "$(global_dir host)" $((2 << 20)) $((1 << 20))
+        assert_refused "cannot grow"
+        call expandfs "$text" "" "$(pod_dir host)" $((2 << 20)) $((1 << 20))
+        assert_success
+        assert_nothing_left
+}

@@ -467,6 +467,22 @@ find_mounts_at() {
         done
 }
 
+# connection_of PATH [PID]: what the kernel tells of the FUSE filesystem there, as find_mounts_at has it, in CONNECTION: a directory that is
+# called as the minor number of its device, which is not what stat(1) writes from 256 on.
+connection_of() {
+        local device connections=$BATS_TEST_TMPDIR/connections
+        [[ -d $connections ]] || { mkdir "$connections" && mount -t fusectl fusectl "$connections"; }
+        find_mounts_at "$@"
+        # shellcheck disable=SC2154 # find_mounts_at's
+        read -r _ _ device _ <<<"$found_mount"
+        CONNECTION=$connections/${device#*:}
+}
+
+# all_is_answered: what CONNECTION was asked, also that a file was closed, for which nobody waits.
+all_is_answered() {
+        [[ $(<"$CONNECTION/waiting") == 0 ]]
+}
+
 # container_snapshot / assert_container_unchanged: the mounts of the container, and what its root directory holds.
 container_snapshot() {
         bed_container_before=$(without_other_runs <"/proc/$CONTAINER_PID/mountinfo" && find "$CONTAINER_ROOTFS" -xdev | sort)

@@ -170,7 +170,7 @@ teardown() {
         accepts /yes
         SOURCE=$outside/back
         ask "[$(bind_entry /no)]"
-        refuses 1 'leads out of its directory'
+        refuses 1 'does not allow it'
 }
 
 @test "another user's symlink is not followed, wherever it leads" {
@@ -225,6 +225,25 @@ teardown() {
         in_container mount -o remount,bind,rw /data 2>/dev/null || :
         run ! in_container touch /data/made
         [[ ! -e $allowed/made ]]
+}
+
+@test "of a source that is not allowed nothing is told but what was asked for" {
+        local allowed=$BATS_TEST_TMPDIR/allowed outside=$BATS_TEST_TMPDIR/outside path mounts
+        start_container plain-created
+        mkdir -p "$allowed" "$outside/real"
+        ln -s /a/secret/place "$outside/away"
+        ln -s real "$outside/inner"
+        ln -s real "$outside/anothers"
+        chown -h 12345:12345 "$outside/anothers"
+        open_policy ".sources = [\"$allowed\"]"
+        for path in real missing real/missing away inner anothers; do
+                SOURCE=$outside/$path
+                for mounts in "$(bind_entry /no)" "{\"type\": \"overlay\", \"target\": \"/no\", \"lower\": [\"$SOURCE\", \"$allowed\"]}"; do
+                        ask "[$mounts]"
+                        refuses 1 'does not allow it' "\"$SOURCE\"" || { echo "with $path"; return 1; }
+                        [[ $stderr != *secret* && $stderr != *12345* && $stderr != *'No such'* ]] || { show_last; return 1; }
+                done
+        done
 }
 
 @test "nosuid and nodev of an annotation's mount stay, whatever the container's root does" {

@@ -378,3 +378,21 @@ kata_sweep() {
 @test "unmountdevice killed at any call: again leaves nothing" {
         kata_sweep unmountdevice
 }
+
+@test "a volume that has files gets no image for a virtual machine, not even by a pod of another namespace" {
+        lifecycle_up vm type=loop size=64Mi
+        echo mine >"$DIR/file"
+        lifecycle_down vm
+        call attach "$SPEC" "$NODE"
+        assert_success
+        call mountdevice "$GLOBAL" /dev/loop0 "$SPEC"
+        assert_refused "has files"
+        is "$(jq '.hasKataImage // false' "$STATE_DIR/provisioned/vm.json")" false
+        call detach vm "$NODE"
+        assert_success
+        nothing_is_left
+        lifecycle_up vm type=loop
+        [[ ! -e $DIR/kata.img ]]
+        is "$(cat "$DIR/file")" mine
+        lifecycle_down vm
+}

@@ -972,3 +972,29 @@ works_beside_twin() {
         call detach disk "$NODE"
         assert_success
 }
+
+@test "volume-reconcile overwrites 16 GiB of all volumes together, and leaves the rest to the next one" {
+        local name record
+        for name in one two; do
+                create "$name" "$EXTENT"
+                assert_success
+                record=$STATE_DIR/provisioned/$name.json
+                # a killed call leaves it so; as it would be of one of 9 GiB
+                jq -c '.stage = "deleting" | .size = 9663676416' "$record" >"$BATS_TEST_TMPDIR/record"
+                cp "$BATS_TEST_TMPDIR/record" "$record"
+        done
+        helper volume-reconcile '{}'
+        assert_field '.problems | length' 1
+        is "$(volumes | wc -l)" 1
+        helper volume-reconcile '{}'
+        is "$(volumes)" ''
+}
+
+@test "a thin pool that its group does not have is told as that, and not as no room" {
+        local thin='{"type": "thin", "thinpool": "typo"}'
+        create data "$EXTENT" "\"parameters\": $thin"
+        assert_failure ENODEV
+        [[ $(json_field .message) == *"no thin pool"* ]]
+        helper volume-capacity "{\"pool\": \"big\", \"parameters\": $thin}"
+        [[ $(json_field '.pools[0].problem') == *"no thin pool"* ]]
+}

@@ -228,7 +228,6 @@ write() {
         kubelet_detach data
 }
 
-# bats test_tags=kernel_too
 @test "a snapshot that was full is lost, which volume-list says, and its volume stays as it is; its content is erased with it" {
         created '{"name": "data", "size": "12m", "pool": "big", "targetType": "block", "parameters": {"snapshotsize": "1%"}}'
         kubelet_attach data
@@ -421,7 +420,6 @@ kill_at() {
         snapped '{"name": "data", "restore": "monday"}'
 }
 
-# bats test_tags=kernel_too
 @test "what lvm left suspended when it was killed goes on by volume-reconcile" {
         make plain
         attach_and_mount data
@@ -475,7 +473,6 @@ suspended() {
         dmsetup info --columns --noheadings --options suspended "$GROUP-data"
 }
 
-# bats test_tags=kernel_too
 @test "a volume whose growth was killed before lvm let it go on grows when that is repeated, and is written to" {
         make plain
         attach_and_mount data
@@ -489,7 +486,6 @@ suspended() {
         unmount_volume data
 }
 
-# bats test_tags=kernel_too
 @test "a volume whose snapshot's deletion was killed before lvm let it go on goes on when that is repeated, and by volume-reconcile" {
         local act
         for act in 'volume-delete {"name": "monday"}' 'volume-reconcile {}'; do

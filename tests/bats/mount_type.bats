@@ -650,6 +650,7 @@ remounts() {
         umount --internal-only "$POINT"
         umount "$(stage_of db)"
         losetup --detach "$(loops_of_test)"
+        wait_until 5 no_loops_of_test
         jq -c '.bootId = "00000000-0000-0000-0000-000000000000"' "$STATE_DIR/volumes/db.json" >"$BATS_TEST_TMPDIR/old"
         cp "$BATS_TEST_TMPDIR/old" "$STATE_DIR/volumes/db.json"
         is "$(users db length)" 0

@@ -47,7 +47,7 @@ refuses_attach() {
         echo half >"$STATE_DIR/provisioned/.gone.json.tmp"
         stopped_at openat --where 2=pool-sums "$FLEXGRAFT_BIN/volume-reconcile" '{}' # it counts the pools
         [[ ! -e $STATE_DIR/provisioned/.gone.json.tmp ]]
-        run timeout 10 "$FLEXGRAFT_BIN/volume-create" '{"name": "gone", "size": "1m"}'
+        run timeout 100 "$FLEXGRAFT_BIN/volume-create" '{"name": "gone", "size": "1m"}'
         is "$status" 0
         resumed
 }
@@ -664,4 +664,20 @@ is_missing() {
         is "$(jq -r .accessMode "$(record_of data)")" SINGLE_NODE_SINGLE_WRITER # of this volume
         kubelet_detach data
         is "$(volume_records)" ''
+}
+
+@test "a volume whose pool cannot be looked at is unknown, and not missing" {
+        make_pool fast
+        created '{"name": "data", "size": "1m", "pool": "fast"}'
+        echo '{"type": "loop", "pth": "/x"}' >"$FLEXGRAFT_POOLS/fast.json"
+        listed
+        assert_field '.volumes[0] | [.health, .missing] | map(tostring) | join(" ")' "unknown null"
+        assert_field '.volumes[0].problem | contains("pth")' true
+        make_pool fast
+        background_ready "$FLEXGRAFT_TOOLS/silent-fuse" "$POOL_DIR"
+        not_hung listed
+        assert_field '.volumes[0] | [.health, .missing] | map(tostring) | join(" ")' "unknown null"
+        not_hung listed '{"name": "data"}'
+        assert_field '.volumes[0].health' unknown
+        kill -KILL "$BACKGROUND_PID"
 }

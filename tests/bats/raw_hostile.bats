@@ -553,3 +553,16 @@ hold_raw() {
         [[ $output == *"if no process has it open"* ]]
         [[ -n $(guards_of "$DEVICE") && -n $(records) ]]
 }
+
+# bats test_tags=kernel
+@test "a container's link to a name that is no UTF-8 does not hide that it has a raw device" {
+        make_raw_device first
+        start_container plain 100000
+        in_container sh -c 'd=$(printf "/\377"); mkdir "$d" && ln -s "$d/a/b" /disk'
+        helper mount-block "$(raw_request)"
+        assert_failure EILSEQ # else it has it, and nobody knows
+        assert_no_records
+        start_container plain 200000 # the device is free
+        raw_of
+        assert_allowed mine
+}

@@ -72,6 +72,7 @@ node_of_ours() {
         kubelet_attach silent type=loop pool=slow size=8Mi
         kubelet_attach lost type=loop size=8Mi
         losetup --detach "${DEVICES[lost]}"
+        wait_until 5 device_is_free "${DEVICES[lost]}"
         kill -STOP "$program"
         not_hung helper volume-reconcile '{}'
         kill -CONT "$program"
@@ -690,6 +691,7 @@ round_with() {
         losetup --detach "${DEVICES[other]}"
         edit_record data ".bootId = \"$OTHER_BOOT\""
         edit_record other ".bootId = \"$OTHER_BOOT\""
+        wait_until 5 device_is_free "${DEVICES[data]}"
         wait_until 5 device_is_free "${DEVICES[other]}"
         reconcile
         did data

@@ -26,6 +26,8 @@ always() {
 answers() {
         local before after
         the_remap_process remap-daemon
+        connection_of /data
+        wait_until 10 all_is_answered
         before=$(awk '$1 == "syscw:" { print $2 }' "/proc/$REPLY/io")
         in_container "$@" >/dev/null
         after=$(awk '$1 == "syscw:" { print $2 }' "/proc/$REPLY/io")
@@ -45,6 +47,16 @@ at_most() {
         echo text >"$DIR/directory/file"
         in_container sh -c 'stat /data/directory/file; ! stat /data/directory/none' >/dev/null
         at_most 0 sh -c 'for _ in 1 2 3 4 5; do stat /data/directory/file; ! stat /data/directory/none; done'
+}
+
+@test "the end of a list that is answered late is none of the next command's answers" {
+        always
+        mkdir "$DIR/directory"
+        in_container ls /data/directory # known from here
+        trace_daemon -e trace=write,writev -e inject=write,writev:delay_enter=200000
+        in_container ls /data/directory
+        at_most 2 ls /data/directory
+        trace_ends
 }
 
 # bats test_tags=kernel

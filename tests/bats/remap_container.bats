@@ -587,7 +587,6 @@ with_server() {
 # serve_of_a_server: B has at /data what is in A an overlay over a FUSE filesystem of A's own; SERVER is the pid of its server. A process of B has
 # /data/file open until it is told something; other is in the upper layer. OF_SERVER and OF_DAEMON: what the kernel says of both connections.
 serve_of_a_server() {
-        local connections=$BATS_TEST_TMPDIR/connections
         remap_container plain 100000 with_server
         A=$CONTAINER_PID
         remap_container plain 200000
@@ -596,10 +595,10 @@ serve_of_a_server() {
                 mount -t overlay -o lowerdir=/behind,upperdir=/tmp/upper,workdir=/tmp/work overlay /share && echo other >/share/other'
         SERVER=$(pgrep --ns "$A" --nslist mnt -x server-fuse)
         serve_c2c /share /data
-        mkdir "$connections"
-        mount -t fusectl fusectl "$connections"
-        OF_SERVER=$connections/$(in_a stat -c %d /behind)
-        OF_DAEMON=$connections/$(in_b stat -c %d /data)
+        connection_of /behind "$A"
+        OF_SERVER=$CONNECTION
+        connection_of /data "$B"
+        OF_DAEMON=$CONNECTION
         talk python3 -uc 'file = open("/data/file"); print("ready"); input()'
 }
 

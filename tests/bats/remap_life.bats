@@ -352,11 +352,11 @@ serve_a_server() {
         only_remap
         make_source tmpfs
         chmod 0777 "$BATS_TEST_TMPDIR/tmpfs"
-        mkdir "$BATS_TEST_TMPDIR/behind" "$BATS_TEST_TMPDIR/connections"
+        mkdir "$BATS_TEST_TMPDIR/behind"
         "$FLEXGRAFT_TOOLS/server-fuse" "$BATS_TEST_TMPDIR/tmpfs" "$BATS_TEST_TMPDIR/behind" 3>&-
-        SERVER=$(pgrep -x server-fuse)
-        mount -t fusectl fusectl "$BATS_TEST_TMPDIR/connections"
-        ASKED=$BATS_TEST_TMPDIR/connections/$(stat -c %d "$BATS_TEST_TMPDIR/behind")/waiting
+        SERVER=$(pgrep -nx server-fuse)
+        connection_of "$BATS_TEST_TMPDIR/behind" self
+        ASKED=$CONNECTION/waiting
         remap_container
         remap_mount "$BATS_TEST_TMPDIR/behind" /data
 }
@@ -612,7 +612,8 @@ os.setxattr("/ext4/file", "user.some", b"thing", os.XATTR_CREATE)'
         echo text >"$BATS_TEST_TMPDIR/tmpfs/file"
         chmod 0666 "$BATS_TEST_TMPDIR/tmpfs/file"
         install -m 0666 /dev/null "$BATS_TEST_TMPDIR/tmpfs/other"
-        requests=$BATS_TEST_TMPDIR/connections/$(in_container stat -c %d /data)/waiting
+        connection_of /data
+        requests=$CONNECTION/waiting
         talk /usr/bin/python3 -u -c 'import fcntl, os, threading
 def begin(*call): threading.Thread(target=call[0], args=call[1:]).start()
 threading.stack_size(65536)
@@ -775,7 +776,7 @@ input()'
 no_more_processes() {
         local parent=/sys/fs/cgroup
         [[ -e $parent/cgroup.procs ]] || parent=/sys/fs/cgroup/pids
-        GROUP=$(mktemp -d "$parent/flexgraft-test-XXXXXX" 2>/dev/null) || skip "no control group can be made"
+        GROUP=$(mktemp -d "$parent/flexgraft-test-$RUN_ID-XXXXXX" 2>/dev/null) || skip "no control group can be made"
         { echo 1 >"$GROUP/pids.max"; } 2>/dev/null || skip "a control group has no limit of processes here"
         echo "$1" >"$GROUP/cgroup.procs"
 }

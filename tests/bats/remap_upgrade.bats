@@ -124,7 +124,7 @@ waits_for_a_lock() {
         for pid in "${pids[@]}"; do
                 wait "$pid" || { cat "$BATS_TEST_TMPDIR/worker"; return 1; }
         done
-        one_pair
+        wait_until 10 one_pair
 }
 
 # bats test_tags=deep
@@ -246,7 +246,7 @@ another_daemon() {
                 kill_daemon
         done
         operators_did_well "$BATS_TEST_TMPDIR/behind/stop"
-        one_pair
+        wait_until 10 one_pair
 }
 
 # bats test_tags=deep
@@ -404,6 +404,19 @@ header() {
         assert_success
         assert_field '.mounts[0].program' current
         is "$(remap_processes)" "$before" processes
+}
+
+@test "an upgrade right after another finds no keeper that has handed over, also where that ends late" {
+        remap_bed ext4
+        install_again
+        the_remap_process remap-keeper
+        strace -p "$REPLY" -e trace=exit_group -e inject=exit_group:delay_enter=1000000 -o "$BATS_TEST_TMPDIR/trace" 2>"$BATS_TEST_TMPDIR/trace.log" 3>&- &
+        bed_pids+=($!)
+        wait_until 10 grep -qs attached "$BATS_TEST_TMPDIR/trace.log"
+        upgrade
+        helper remap-upgrade
+        assert_success
+        assert_field '[.mounts[].program] | join(" ")' current
 }
 
 @test "who goes back to an older program has that serve" {
@@ -611,7 +624,7 @@ verify_until_stop() {
         for pid in "${pids[@]}"; do
                 wait "$pid" || { cat "$BATS_TEST_TMPDIR"/{fio.*,worker}; return 1; }
         done
-        one_pair
+        wait_until 10 one_pair
         echo "# $done kills, $upgrades upgrades; fio wrote and verified $(cat "$BATS_TEST_TMPDIR"/fio.* | xargs) times; $(tail -n 1 "$BATS_TEST_TMPDIR/worker")" >&3
 }
 

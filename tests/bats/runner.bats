@@ -614,3 +614,16 @@ END_OF_FILE
                 is "$status" 2 "exit status of: $arguments"
         done
 }
+
+@test "a tag counts for the next test, also with a comment between them" {
+        test_file tagged <<END_OF_FILE
+# bats test_tags=text
+# why it is one
+test "first" {
+        mkdir "$BATS_TEST_TMPDIR/once" 2>/dev/null && false
+        true
+}
+END_OF_FILE
+        run_tests --again 1 check
+        is "$(tail -n 1 <<<"$output")" "0 passed, 1 failed, 0 skipped"
+}

@@ -316,3 +316,10 @@ match() { # NAME SIZE
         is "$(count_replies '.volume.adopted')" 4
         is "$(printf '%s\n' "${REPLIES[@]}" | jq -r .volume.id | sort -u | wc -l)" 8
 }
+
+@test "match makes no volume of a disk that is too small for its filesystem" {
+        match_setup
+        create '{"name": "data", "size": "8m", "pool": "fast", "match": true, "fsType": "xfs"}'
+        refused EINVAL "300 MiB"
+        is "$(provisioned)" ''
+}

@@ -88,7 +88,7 @@ teardown() {
 @test "a call that has a volume of the name of the kept profiles keeps nobody waiting" {
         created '{"name": "profiles.set", "size": "1m"}'
         stopped_at renameat "$FLEXGRAFT_BIN/volume-delete" '{"name": "profiles.set"}'
-        run timeout 20 "$FLEXGRAFT_BIN/volume-capacity" '{"pool": "default"}'
+        run timeout 100 "$FLEXGRAFT_BIN/volume-capacity" '{"pool": "default"}'
         is "$status" 0
         resumed
 }
@@ -111,6 +111,17 @@ teardown() {
         echo torn >"$STATE_DIR/provisioned/profiles.set"
         created '{"name": "two", "size": 4096, "profile": "used"}'
         is "$(<"$STATE_DIR/provisioned/profiles.set.bad")" torn
+}
+
+@test "where the pools of a profile cannot be looked at, that is why no volume is made" {
+        make_pool fast
+        write_profiles "\"db\": $(profile_for fast)"
+        rmdir "$POOL_DIR"
+        create '{"name": "data", "size": "1m", "profile": "db"}'
+        refused ENODEV missing "$POOL_DIR"
+        create '{"name": "data", "profile": "db", "id": "disk.img"}'
+        refused ENODEV missing
+        is "$(provisioned)" ''
 }
 
 @test "unknown fields of a profile are passed over" {

@@ -677,3 +677,15 @@ END
                 done
         done
 }
+
+@test "while a snapshot is restored by copying, others may use the pool" {
+        make_pool fast # on a tmpfs, whose files share no blocks
+        created '{"name": "data", "size": "8m", "pool": "fast"}'
+        echo text | dd of="$POOL_DIR/data.img" conv=notrunc status=none
+        snapped '{"name": "data", "snapshot": "monday"}'
+        at_syscall --at copy_file_range --run-output "$BATS_TEST_TMPDIR/created" \
+                --run "timeout 20 '$FLEXGRAFT_BIN/volume-create' '{\"name\": \"other\", \"size\": \"1m\", \"pool\": \"fast\"}'" \
+                "$FLEXGRAFT_BIN/volume-snapshot" '{"name": "data", "restore": "monday"}'
+        is "$status $AT_REACHED" "0 1"
+        is "$(jq -r .status "$BATS_TEST_TMPDIR/created")" Success
+}

@@ -512,3 +512,20 @@ teardown() {
         removed '{"name": "data"}'
         assert_no_volume "$POOL_DIR"
 }
+
+@test "a volume whose pool is gone for good is forgotten when it is given up, and only then" {
+        make_pool fast
+        created '{"name": "one", "size": "1m", "pool": "fast"}'
+        created '{"name": "two", "size": "1m", "pool": "fast", "reclaimPolicy": "retain"}'
+        mv "$POOL_DIR" "$POOL_DIR.away"
+        remove '{"name": "two"}'
+        refused ENODEV
+        removed '{"name": "one", "reclaimPolicy": "retain"}'
+        assert_field '.reclaimPolicy' retain
+        rm "$FLEXGRAFT_POOLS/fast.json"
+        remove '{"name": "two"}'
+        refused ENOENT
+        removed '{"name": "two", "reclaimPolicy": "retain"}'
+        is "$(provisioned)" ''
+        [[ -s $POOL_DIR.away/one.img ]]
+}

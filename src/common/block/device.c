@@ -305,13 +305,17 @@ int block_device_is_zeroed(const struct block_device *device, struct error *erro
         cleanup_close int fd = block_device_open(device, O_RDONLY, error);
         static char bytes[65536];
         ssize_t n;
+        int r;
 
         if (fd < 0)
                 return fd;
-        while ((n = read(fd, bytes, sizeof bytes)) > 0)
+        while ((n = read(fd, bytes, sizeof bytes)) > 0) {
+                if ((r = interrupt_check("read", device->path, error)) < 0)
+                        return r;
                 for (ssize_t i = 0; i < n; i++)
                         if (bytes[i] != 0)
                                 return 0;
+        }
         return n < 0 ? fail(error, errno, "read", device->path) : 1;
 }
 

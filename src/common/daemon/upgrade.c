@@ -32,6 +32,7 @@
 #define PROGRAM "remap-daemon"
 #define CONTROL_GROUPS "/sys/fs/cgroup"
 #define GROUPS_SIZE 16384
+#define ENDS_MS 5000 /* how long a keeper that has handed over may take to end */
 
 /* ---- find them */
 
@@ -358,7 +359,10 @@ static int introduce(const struct upgrade_mount *mount, pid_t heir, int order_fd
                 (void)remap_hear_heir(&ignored);
                 return r;
         }
-        return explain(mount, remap_hear_heir(error), error);
+        r = explain(mount, remap_hear_heir(error), error);
+        if (r == 0) /* the next remap-upgrade would find it, and ask it in vain */
+                (void)poll(&keeper, 1, ENDS_MS);
+        return r;
 }
 
 int upgrade_mount(const struct upgrade_mount *mount, pid_t *ret_pid, struct error *error)

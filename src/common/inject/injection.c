@@ -7,6 +7,7 @@
 
 #include "base/fd.h"
 #include "base/hash.h"
+#include "base/node_path.h"
 #include "base/text.h"
 #include "inject/request/request.h"
 #include "inject/request/request_keys.h"
@@ -48,6 +49,21 @@ int injection_check_policy(const struct injection *injection, struct error *erro
         if (policy == NULL)
                 return 0;
         return policy_check_source(policy, injection->record.origin, !injection->request->read_only, error);
+}
+
+int injection_check_path(const struct injection *injection, const char *path, bool writes, struct error *error)
+{
+        const struct policy *policy = injection_policy(injection);
+        cleanup_close int fd = -EBADF;
+        char resolved[PATH_MAX];
+        struct error ignored;
+
+        if (policy == NULL)
+                return 0;
+        fd = node_path_open(path, resolved, &ignored); /* sets off no automount; resolved as far as it goes */
+        if (!text_climbs(path) && policy_check_source(policy, resolved, writes, &ignored) == 0)
+                return 0;
+        return policy_forbid(policy, path, writes ? "sources (for writing)" : "sources", error);
 }
 
 uint64_t injection_digest(const struct injection *injection)

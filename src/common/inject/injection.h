@@ -76,6 +76,12 @@ const struct policy *injection_policy(const struct injection *injection);
 /* injection_check_policy() - whether the session's policy allows record.origin as a source. Errors: EACCES. */
 int injection_check_policy(const struct injection *injection, struct error *error);
 
+/*
+ * injection_check_path() - likewise of a path that is not opened yet, whether it exists or not: who may not have it is told
+ * nothing of it but what was asked for. Errors: EACCES.
+ */
+int injection_check_path(const struct injection *injection, const char *path, bool writes, struct error *error);
+
 /* Steps of inject/plan.h: PIN_CONTAINER, CLAIM, OPEN. */
 int injection_pin_container(struct injection *injection, struct error *error);
 int injection_claim(struct injection *injection, struct error *error);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "inject/removal.h"
 #include "inject/replacement.h"
@@ -159,6 +160,21 @@ static int finish_killed(struct injection *injection, struct mount_record *known
                        : 0;
 }
 
+/*
+ * A mount point that is no UTF-8 is recorded as the target that was asked for, of which no more components can be made
+ * than it has (is_sound() in state/mount_record.c). A symbolic link whose end is missing may lead to more.
+ */
+static int check_recordable(const struct injection *injection, struct error *error)
+{
+        cleanup_json json_t *text = json_string(injection->record.mount_point);
+
+        if (text != NULL || injection->target.missing <= text_count(injection->record.target, '/'))
+                return 0;
+        (void)fail_because(error, EILSEQ, OPERATION_FIND_TARGET, injection->request->target,
+                           "a symbolic link leads to a path that is no UTF-8, which no record can hold");
+        return error_where(error, injection->container->name);
+}
+
 /* The target was found. known: the record of this call's id, of a mount in this container; or NULL. */
 static int look_there(struct injection *injection, struct mount_record *known, struct error *error)
 {
@@ -166,6 +182,8 @@ static int look_there(struct injection *injection, struct mount_record *known, s
         int r;
 
         (void)text_copy(record->mount_point, sizeof record->mount_point, injection->target.path);
+        if ((r = check_recordable(injection, error)) < 0)
+                return r;
         /* that call was killed, or the container unmounted its mount */
         if (known != NULL && strcmp(known->mount_point, record->mount_point) == 0 && known->made > 0) {
                 injection->made_before = known->made;

@@ -287,6 +287,10 @@ static int measure(const struct pool *pool, const json_t *parameters, struct poo
         ret_measure->total_bytes = round_down(budget, group.extent_bytes);
         ret_measure->alignment_bytes = group.extent_bytes * layout.stripes;
         if (layout.thin_pool != NULL) {
+                if (use.thin_pool_bytes == 0 && ret_measure->problem == NULL) {
+                        ret_measure->problem_errnum = ENODEV;
+                        ret_measure->problem = "its volume group has no thin pool of the name that \"thinpool\" says";
+                }
                 room = use.thin_pool_bytes > use.thin_bytes ? use.thin_pool_bytes - use.thin_bytes : 0;
                 ret_measure->available_bytes = round_down(room < left ? room : left, group.extent_bytes);
                 ret_measure->largest_bytes = ret_measure->available_bytes;

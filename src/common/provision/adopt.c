@@ -133,8 +133,13 @@ int adopt_disk(struct provision_call *call, const char *id, struct provision_rec
         if ((r = provision_call_check_target(call, ret_record, error)) < 0 ||
             (r = pool_kind_check_machines(call->kind, ret_record->parameters, error)) < 0)
                 return r;
-        if (call->request->match && !call->kind->no_device && (r = provision_call_check_type(call, error)) < 0)
-                return r; /* the disk is blank */
+        ret_record->size_bytes = item.size_bytes;
+        if (call->request->match && !call->kind->no_device && /* the disk is blank */
+            ((r = provision_call_check_type(call, error)) < 0 ||
+             (r = provision_call_check_filesystem(call, ret_record,
+                                                  pool_parameter_flag(ret_record->parameters, "kataContainers", false),
+                                                  error)) < 0))
+                return r;
         return write_record(call, id, &item, ret_record, error);
 }
 

@@ -237,6 +237,7 @@ void provision_call_release(struct provision_call *call)
         json_decref(call->owners);
         json_decref(call->locations);
         json_decref(call->paths);
+        json_decref(call->unread);
         state_release(&call->state); /* a worker that hangs shares the descriptors */
 }
 

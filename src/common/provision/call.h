@@ -35,6 +35,7 @@ struct provision_call {
         json_t *owners;                      /* of disks, by what put_key() makes; owned */
         json_t *locations;                   /* of pools, by name; owned */
         bool strays;                         /* among the owners are some of pools that cannot be read */
+        json_t *unread;                      /* pools that cannot be looked at, and why; owned; of a list */
         json_t *paths;                       /* of disks, what found_object() makes, by put_name(); owned; of a list */
         json_t *reply;
 };

@@ -180,6 +180,8 @@ struct choice {
         struct pool pool;
         uint64_t largest_bytes; /* of those that were too small */
         bool selected;          /* any at all */
+        int failed;             /* the first that could not be looked at; 0: all could */
+        struct error *failure;  /* why */
         struct pool unfit;      /* one that cannot have the volume, whatever its size; without a name: none */
 };
 
@@ -189,6 +191,16 @@ static bool is_selected(const struct provision_call *call, const struct pool *po
 
         return pool->kind != NULL && profile_selects(call->profile, pool) &&
                (types == NULL || text_among(pool->kind->type, types));
+}
+
+/* The others are tried. */
+static void note_failure(struct choice *choice, const struct pool *pool, int failed, const struct error *error)
+{
+        log_say("skipping pool %s: %s", pool->name, error_why(error));
+        if (choice->failed < 0)
+                return;
+        choice->failed = failed;
+        *choice->failure = *error;
 }
 
 /* The first that has room, by name. */
@@ -212,11 +224,11 @@ static int choose_pool(const struct pool *pool, void *argument, struct error *er
                 choice->unfit = *pool;
                 return 0;
         }
-        choice->selected = true;
         if (r < 0) {
-                log_say("skipping pool %s: %s", pool->name, error_why(error));
+                note_failure(choice, pool, r, error);
                 return 0;
         }
+        choice->selected = true;
         if (measure.largest_bytes >= call->request->size_bytes) {
                 choice->pool = *pool;
                 return 1;
@@ -232,12 +244,17 @@ static int choose_holder(const struct pool *pool, void *argument, struct error *
         struct choice *choice = argument;
         const struct provision_call *call = choice->call;
         struct pool_item item;
+        int r;
 
         if (!is_selected(call, pool))
                 return 0;
-        choice->selected = true;
-        if (pool_check_answers(&call->config, pool, error) < 0 ||
-            pool->kind->look(&call->config, pool, call->request->id, &item, error) < 0)
+        if ((r = pool_check_answers(&call->config, pool, error)) == 0)
+                r = pool->kind->look(&call->config, pool, call->request->id, &item, error);
+        if (r < 0 && r != -ENOENT && r != -EINVAL)
+                note_failure(choice, pool, r, error);
+        else
+                choice->selected = true;
+        if (r < 0)
                 return 0; /* it is not in this one */
         choice->pool = *pool;
         return 1;
@@ -246,7 +263,8 @@ static int choose_holder(const struct pool *pool, void *argument, struct error *
 static int find_pool(struct provision_call *call, const char *after, struct error *error)
 {
         const struct provision_request *request = call->request;
-        struct choice choice = { .call = call, .after = after };
+        static struct error failure;
+        struct choice choice = { .call = call, .after = after, .failure = &failure };
         int r;
 
         if (call->profile == NULL && pool_implied_by(request->parameters)) {
@@ -272,6 +290,10 @@ static int find_pool(struct provision_call *call, const char *after, struct erro
                 return r;
         if (r > 0)
                 return provision_call_use_pool(call, choice.pool.name, error);
+        if (choice.failed < 0 && (!choice.selected || request->id != NULL)) {
+                *error = failure;
+                return choice.failed;
+        }
         if (!choice.selected && choice.unfit.name[0] != '\0' && after[0] == '\0') /* create_claim() says why not */
                 return provision_call_use_pool(call, choice.unfit.name, error);
         if (!choice.selected)

@@ -372,10 +372,15 @@ int delete_record_left(struct provision_call *call, const char *name, const char
 
 int delete_check_soon(const struct provision_call *call, const struct provision_record *record, struct error *error)
 {
+        static uint64_t left_bytes = DELETE_SOON_MAX_BYTES; /* of all volumes of this program together */
+
         if (!has_content(record, record->lifecycle) || record->keeps_content || call->kind->erase == NULL ||
-            call->kind->no_device || strcmp(record->reclaim_policy, "retain") == 0 ||
-            record->size_bytes <= DELETE_SOON_MAX_BYTES)
+            call->kind->no_device || strcmp(record->reclaim_policy, "retain") == 0)
                 return 0;
+        if (record->size_bytes <= left_bytes) {
+                left_bytes -= record->size_bytes;
+                return 0;
+        }
         if (call->kind->is_erased != NULL && strcmp(record->reclaim_policy, "recycle") != 0) {
                 int r = call->kind->is_erased(&call->config, &call->pool, record->id, error);
 
@@ -393,6 +398,34 @@ static int answer_absent(struct provision_call *call)
         return 0;
 }
 
+static int delete_found(struct provision_call *call, struct provision_record *record, struct error *error)
+{
+        const struct provision_request *request = call->request;
+        int r;
+
+        if ((r = provision_call_use_pool_of(call, record, error)) < 0 ||
+            (request->soon && (r = delete_check_soon(call, record, error)) < 0) ||
+            (r = delete_check_thawed(call, record, error)) < 0 || (r = provision_call_lock_pool(call, error)) < 0)
+                return r;
+        return finish_soon(call, record, request->reclaim_policy, error);
+}
+
+/* Its pool is gone, perhaps for good: of a volume that is given up the record is removed alone. failure: what else it comes to. */
+static int give_up(struct provision_call *call, struct provision_record *record, int failure, struct error *error)
+{
+        int r;
+
+        if (!is_given_up(call) || (failure != -ENODEV && (failure != -ENOENT || call->kind != NULL)))
+                return failure;
+        if ((r = owners_check_detached(call, record, error)) < 0 ||
+            (r = check_unpublished(call, record->name, error)) < 0)
+                return r;
+        log_say("volume %s is given up: its pool %s is not there", record->name, record->pool);
+        cdi_begin_change(&call->config, &call->state, record->name);
+        (void)text_copy(record->reclaim_policy, sizeof record->reclaim_policy, "retain");
+        return provision_record_remove(&call->state, record->name, record->id, error);
+}
+
 int delete_volume(struct provision_call *call, struct error *error)
 {
         const struct provision_request *request = call->request;
@@ -408,11 +441,9 @@ int delete_volume(struct provision_call *call, struct error *error)
                         return r;
                 return answer_absent(call);
         }
-        if (r < 0 || (r = provision_call_use_pool_of(call, &record, error)) < 0 ||
-            (request->soon && (r = delete_check_soon(call, &record, error)) < 0) ||
-            (r = delete_check_thawed(call, &record, error)) < 0 || (r = provision_call_lock_pool(call, error)) < 0)
+        if (r < 0)
                 return r;
-        if ((r = finish_soon(call, &record, request->reclaim_policy, error)) < 0)
+        if ((r = delete_found(call, &record, error)) < 0 && (r = give_up(call, &record, r, error)) < 0)
                 return r;
         call->reply = provision_object_done(PROVISION_DELETE,
                                             &(struct provision_done){ .name = request->name,

@@ -107,6 +107,13 @@ static size_t index_of(const json_t *volumes, const char *name)
         return first;
 }
 
+/* Nobody knows what such a pool has. One that is missing, or its group, has none of its volumes. */
+static void note_unread(const struct provision_call *call, const char *pool, const struct error *error)
+{
+        if (error->errnum != ENODEV && error->errnum != ENOENT)
+                (void)json_object_set_new(call->unread, pool, reply_printable(error_why(error)));
+}
+
 /* After all the disks. */
 static int add_volume(const struct provision_record *record, const char *stem, void *argument, struct error *error)
 {
@@ -114,6 +121,7 @@ static int add_volume(const struct provision_record *record, const char *stem, v
         json_t *volumes = json_object_get(call->reply, "volumes");
         char name[OWNER_KEY_SIZE];
         json_t *found;
+        const char *unread;
         const char *path;
         json_t *volume;
 
@@ -124,10 +132,13 @@ static int add_volume(const struct provision_record *record, const char *stem, v
         put_name(record->pool, record->id, name);
         found = json_object_get(call->paths, name);
         path = json_string_value(json_object_get(found, "path"));
+        unread = path == NULL ? json_string_value(json_object_get(call->unread, record->pool)) : NULL;
         volume = provision_object_volume(record, path);
         if (volume != NULL)
                 provision_object_put_uses(volume, uses_of(call, record, path),
-                                          path == NULL && record->lifecycle == PROVISION_CREATED);
+                                          path == NULL && unread == NULL && record->lifecycle == PROVISION_CREATED);
+        if (volume != NULL && unread != NULL)
+                provision_object_put_condition(volume, &(const struct provision_condition){ .problem = unread });
         (void)json_object_del(found, "path");
         (void)json_object_update(volume, found);
         (void)json_array_insert_new(volumes, index_of(volumes, record->name), volume);
@@ -180,7 +191,10 @@ static int add_profiles(struct provision_call *call, const struct pool *pool, js
                 if (!profile_selects(profile, pool) ||
                     (call->request->profile != NULL && strcmp(call->request->profile, name) != 0))
                         continue;
-                if (pool_kind_check_parameters(pool->kind, profile_parameters(profile), error) < 0) {
+                /* a request may name another filesystem than its profile's, but none for a directory */
+                r = pool->kind->no_device ? profile_check(profile, name, pool, error)
+                                          : pool_kind_check_parameters(pool->kind, profile_parameters(profile), error);
+                if (r < 0) {
                         (void)json_array_append_new(
                                 list, provision_object_profile(name, /* measure= */ NULL, error_why(error)));
                         continue;
@@ -202,6 +216,7 @@ static int add_disks(struct provision_call *call, const struct pool *pool, const
 
         if (r >= 0 || call->request->pool != NULL)
                 return r;
+        note_unread(call, pool->name, error);
         *ret_problem = error_why(error);
         return 0;
 }
@@ -230,6 +245,7 @@ static int add_pool(const struct pool *pool, void *argument, struct error *error
         if (r < 0 && call->request->pool != NULL)
                 return r;
         if (r < 0 || pool->kind == NULL) { /* its file is broken, say; the other pools are listed */
+                note_unread(call, pool->name, error);
                 (void)json_array_append_new(pools,
                                             provision_object_pool(verb, pool, /* measure= */ NULL, error_why(error)));
                 return 0;
@@ -283,10 +299,13 @@ static int list_named(struct provision_call *call, struct error *error)
                 return r == -ENOENT ? 0 : r;
         put_name(record.pool, record.id, name);
         if ((r = provision_call_use_pool_of(call, &record, error)) == 0 &&
+            (r = pool_check_answers(&call->config, &call->pool, error)) == 0 &&
             (r = look_at(call, record.id, &item, error)) == 0)
                 (void)json_object_set_new(call->paths, name, found_object(&call->pool, &item));
-        else if (r != -ENOENT)
+        else if (r != -ENOENT) {
                 log_say("cannot look at volume %s: %s", record.name, error_why(error));
+                note_unread(call, record.pool, error);
+        }
         return add_volume(&record, /* stem= */ "", call, error);
 }
 
@@ -301,6 +320,7 @@ int list_pools(struct provision_call *call, struct error *error)
         if (call->request->verb == PROVISION_LIST && call->request->name == NULL && (r = owners_read(call, error)) < 0)
                 return r;
         call->paths = json_object();
+        call->unread = json_object();
         call->reply =
                 provision_object_done(call->request->verb, &(struct provision_done){ .profiles = &call->profiles });
         if (call->request->verb != PROVISION_LIST && call->request->profile != NULL &&

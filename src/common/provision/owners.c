@@ -24,7 +24,7 @@ static int find_location(const struct provision_call *call, const char *pool_nam
         struct pool pool;
         int r = pool_find(&call->config, pool_name, &pool, &ignored);
 
-        if (r < 0)
+        if (r < 0 || (r = pool_check_answers(&call->config, &pool, &ignored)) < 0)
                 return r;
         return pool.kind->locate_disks != NULL ? pool.kind->locate_disks(&call->config, &pool, ret_location, &ignored)
                                                : pool.kind->locate(&call->config, &pool, ret_location, &ignored);

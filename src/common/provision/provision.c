@@ -128,8 +128,8 @@ int provision_run(const struct provision_request *request, json_t **ret_reply, s
         log_begin(subjects[request->verb], r == 0 ? call.config.log : "syslog");
         if (r < 0)
                 return r;
-        /* overwriting a large volume takes long, and so does copying one */
-        seconds = request->verb == PROVISION_DELETE || request->from != NULL
+        /* overwriting a large volume takes long, and so does copying one, or finding out that it is blank */
+        seconds = request->verb == PROVISION_DELETE || request->from != NULL || request->match
                           ? ERASE_SECONDS
                           : call.config.call_seconds + call.config.command_seconds;
         r = worker_run(run, &call, clock_now_ms() + (int64_t)seconds * 1000, error);

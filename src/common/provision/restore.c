@@ -50,6 +50,8 @@ int restore_put_back(struct provision_call *call, struct provision_record *volum
         volume->grows = grew || grows;
         if ((r = provision_record_write(&call->state, volume, FILE_DURABLE, error)) < 0)
                 return r;
+        if (!shares) /* it takes as long as copying does, and the locks of both names are enough */
+                provision_call_unlock_pool(call);
         r = call->kind->restore(&call->config, &call->pool, volume->id, snapshot->id, shares, &torn, error);
         if (r == 0)
                 r = provision_call_look_again(call, volume, &item, error);

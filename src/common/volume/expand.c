@@ -72,6 +72,8 @@ static int grow_device(struct volume_call *call, struct error *error)
         if (call->recorded && ((r = volume_check_same(call, error)) < 0 ||
                                (r = block ? 0 : volume_check_no_raw(call, "grow volume", error)) < 0))
                 return r;
+        if (call->kind->grow == NULL && call->request->verb == VERB_EXPANDFS)
+                return 1; /* as below: kubelet asks when only the PersistentVolume says another size */
         if ((r = volume_choose_growing(call, error)) < 0 || (r = is_for_machines(call, error)) < 0)
                 return r;
         if (r > 0 && call->request->verb == VERB_EXPANDFS)

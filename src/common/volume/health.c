@@ -248,7 +248,7 @@ static void look(const struct patients *patients, struct patient *patient)
                         patient->usage = (struct fs_usage){};
         }
         if (problem != NULL)
-                find(patient, HEALTH_FAILED, problem);
+                find(patient, path != NULL ? HEALTH_FAILED : HEALTH_UNKNOWN, problem); /* of it, or of its pool */
         if (state != NULL && strcmp(state, "created") != 0)
                 find(patient, HEALTH_UNFINISHED, "the call that made or deleted it has not ended; repeat it");
         if (json_is_true(json_object_get(patient->volume, "missing")))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "volume/kata_image.h"
 
+#include <dirent.h>
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -119,6 +120,27 @@ static int write_table(int fd, uint64_t size_bytes, struct error *error)
                        : fail(error, errno, "write", KATA_IMAGE_NAME);
 }
 
+/* mountdevice does not know for which pod it is: files that are there may be another's, and the image would take their room. */
+static int check_no_files(int dir_fd, struct error *error)
+{
+        static const char *const passed[] = { ".", "..", "lost+found", NEW_NAME, NULL };
+        DIR *list = file_list(dir_fd, ".");
+        const struct dirent *entry;
+        int r = 0;
+
+        if (list == NULL)
+                return fail(error, errno, "make image", KATA_IMAGE_NAME);
+        while (r == 0 && (errno = 0, entry = readdir(list)) != NULL)
+                if (!text_among(entry->d_name, passed))
+                        r = fail_because(error, ENOTEMPTY, "make image", KATA_IMAGE_NAME,
+                                         "the volume has files already; an image for a virtual machine is made in "
+                                         "a new volume only");
+        if (r == 0 && errno != 0)
+                r = fail(error, errno, "make image", KATA_IMAGE_NAME);
+        (void)closedir(list); /* only read from */
+        return r;
+}
+
 int kata_image_find_offset(int image_fd, uint64_t *ret_offset_bytes, struct error *error)
 {
         uint8_t sector[SECTOR_BYTES];
@@ -147,6 +169,8 @@ static int make_in(int dir_fd, uint64_t size_bytes, struct error *error)
         cleanup_close int fd = -EBADF;
         int r;
 
+        if ((r = check_no_files(dir_fd, error)) < 0)
+                return r;
         if (unlinkat(dir_fd, NEW_NAME, 0) < 0 && errno != ENOENT)
                 return fail(error, errno, "unlink", NEW_NAME);
         fd = openat(dir_fd, NEW_NAME, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);

@@ -15,7 +15,7 @@
 #define OPTION_LIST_SIZE 384
 
 #define COMMA ,
-#define ROW(word, has_device, owned) &kind_##word
+#define ROW(word, has_device, owned, grows) &kind_##word
 const struct volume_kind *const volume_kinds[] = { VOLUME_TYPES(ROW, COMMA), VOLUME_WRAPPERS(ROW, COMMA) NULL };
 #undef ROW
 #undef COMMA

@@ -209,11 +209,29 @@ static int publish_block(struct volume_call *call, struct error *error)
                 error);
 }
 
+/*
+ * A driver for all types has told kubelet that the files are a volume's own: it gives them to the pod's fsGroup next. Those of
+ * a directory of the node, or of a server, are others' as well.
+ */
+static int check_group(const struct volume_call *call, struct error *error)
+{
+        const char *group;
+        int r = volume_request_option(call->request, "kubernetes.io/mounterArgs.FsGroup", &group, error);
+
+        if (r < 0 || group == NULL || call->kind->owned || call->request->read_only ||
+            volume_kind_of_driver(call->driver) != NULL)
+                return r;
+        return fail_because(error, EPERM, "mount", call->request->dir,
+                            "kubelet would give the volume's files, which are not its own, to the pod's fsGroup: use "
+                            "a driver named %s, as flexgraft/%s, or mount it read-only",
+                            call->kind->word, call->kind->word);
+}
+
 static int publish(struct volume_call *call, struct error *error)
 {
         int r = volume_choose_open(call, error);
 
-        if (r < 0)
+        if (r < 0 || (r = check_group(call, error)) < 0)
                 return r;
         if ((r = volume_check_namespace(call, error)) < 0)
                 return r;

@@ -17,11 +17,12 @@ static const struct ability {
         const char *name;
         bool has_device;
         bool owned;
+        bool grows;
 } abilities[] = {
 #define COMMA ,
-#define ABILITY(word, has_device, owned)                                                                               \
+#define ABILITY(word, has_device, owned, grows)                                                                        \
         {                                                                                                              \
-#word, has_device, owned                                                                               \
+#word, has_device, owned, grows                                                                        \
         }
         VOLUME_TYPES(ABILITY, COMMA)
 #undef ABILITY
@@ -80,7 +81,7 @@ static const struct ability *find_ability(const char *kind)
 /* A driver of any other name may have volumes of any type. */
 static const struct ability *ability_of(const char *driver)
 {
-        static const struct ability any = { "", true, true };
+        static const struct ability any = { "", true, true, true };
         const char *tilde = strchr(driver, '~');
         const struct ability *ability = tilde != NULL ? find_ability(tilde + 1) : NULL;
 
@@ -103,7 +104,10 @@ int volume_type_owns(const char *type)
 
 bool volume_driver_can(const char *driver, enum verb verb)
 {
-        return !volume_verb_is(verb, VERB_OF_DEVICE) || ability_of(driver)->has_device;
+        const struct ability *ability = ability_of(driver);
+
+        return !volume_verb_is(verb, VERB_OF_DEVICE) || ability->has_device ||
+               (volume_verb_is(verb, VERB_OF_GROWTH) && ability->grows);
 }
 
 const char *volume_driver_init(const char *driver)

@@ -15,6 +15,7 @@
 #define VERB_READS_OPTIONS (1U << 0) /* beyond the volume's name */
 #define VERB_OF_DEVICE (1U << 1)     /* only volumes with a device have it */
 #define VERB_OF_FILESYSTEM (1U << 2) /* it makes, checks or grows the filesystem of a device */
+#define VERB_OF_GROWTH (1U << 3)     /* volumes without a device have it, too, if they grow */
 
 /*
  * VOLUME_VERBS(X) - X(NAME, word, letters, arguments, traits) for each verb. A letter says what an argument is: j the
@@ -33,7 +34,8 @@
         X(UNMOUNTDEVICE, unmountdevice, "d", VERB_ARGUMENTS_UNMOUNTDEVICE, VERB_OF_DEVICE) \
         X(MOUNT, mount, "dj", VERB_ARGUMENTS_MOUNT, VERB_READS_OPTIONS) \
         X(UNMOUNT, unmount, "d", VERB_ARGUMENTS_UNMOUNT, 0) \
-        X(EXPANDVOLUME, expandvolume, "jd+-", VERB_ARGUMENTS_EXPANDVOLUME, VERB_READS_OPTIONS | VERB_OF_DEVICE) \
+        X(EXPANDVOLUME, expandvolume, "jd+-", VERB_ARGUMENTS_EXPANDVOLUME, \
+          VERB_READS_OPTIONS | VERB_OF_DEVICE | VERB_OF_GROWTH) \
         X(EXPANDFS, expandfs, "jvd+-", VERB_ARGUMENTS_EXPANDFS, \
           VERB_READS_OPTIONS | VERB_OF_DEVICE | VERB_OF_FILESYSTEM)
 

@@ -15,7 +15,10 @@ static int open_source(struct injection *injection, struct error *error)
 {
         const char *source = injection->request->source;
         struct stat st;
+        int r = injection_check_path(injection, source, !injection->request->read_only, error);
 
+        if (r < 0)
+                return r;
         injection->source_fd = node_path_open_mounted(source, injection->record.origin, error);
         if (injection->source_fd < 0)
                 return injection->source_fd;

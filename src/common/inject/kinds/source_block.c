@@ -77,6 +77,7 @@ const struct source_kind source_block = {
         .oci_others = true,
         .oci_source = "source",
         .foreign = true,
+        .shared = true, /* by all that mount the same device, also later */
         .ownable = true,
         .remap = REMAP_ASKED,
         .open_text = SOURCE_FINDS_DEVICE,      /* open, libblkid */

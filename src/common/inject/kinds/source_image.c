@@ -128,10 +128,13 @@ static int find_part(struct injection *injection, const struct stat *file, struc
 static int find_image(struct injection *injection, struct error *error)
 {
         char *image = injection->record.origin;
-        cleanup_close int path_fd = node_path_open(injection->request->source, image, error);
+        cleanup_close int path_fd = -EBADF;
         struct stat file;
-        int r;
+        int r = injection_check_path(injection, injection->request->source, !injection->request->read_only, error);
 
+        if (r < 0)
+                return r;
+        path_fd = node_path_open(injection->request->source, image, error);
         if (path_fd < 0) {
                 (void)text_copy(error->operation, sizeof error->operation, OPERATION_OPEN_IMAGE);
                 return path_fd;

@@ -26,10 +26,13 @@
 static int open_layer(struct injection *injection, const char *path, bool writes, char *ret_path, struct error *error)
 {
         const struct policy *policy = injection_policy(injection);
-        cleanup_close int fd = node_path_open_mounted(path, ret_path, error);
+        cleanup_close int fd = -EBADF;
         struct stat st;
         int r;
 
+        if ((r = injection_check_path(injection, path, writes, error)) < 0)
+                return r;
+        fd = node_path_open_mounted(path, ret_path, error);
         if (fd < 0)
                 return fd;
         if (fstat(fd, &st) < 0)
