@@ -805,7 +805,8 @@ remounts() {
 }
 
 @test "umount works where the records cannot be written, and says that the volume stays attached" {
-        mkdir -p -m 0700 "$STATE_DIR"
+        mkdir -p "$STATE_DIR"
+        chmod 0700 "$STATE_DIR"
         mount -t tmpfs -o mode=0700,size=64m state "$STATE_DIR"
         made db
         mount_type db "$POINT"

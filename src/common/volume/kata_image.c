@@ -123,7 +123,7 @@ static int write_table(int fd, uint64_t size_bytes, struct error *error)
 /* mountdevice does not know for which pod it is: files that are there may be another's, and the image would take their room. */
 static int check_no_files(int dir_fd, struct error *error)
 {
-        static const char *const passed[] = { ".", "..", "lost+found", NEW_NAME, NULL };
+        static const char *const passed[] = { ".", "..", NEW_NAME, "lost+found", NULL };
         DIR *list = file_list(dir_fd, ".");
         const struct dirent *entry;
         int r = 0;
