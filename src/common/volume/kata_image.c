@@ -123,7 +123,7 @@ static int write_table(int fd, uint64_t size_bytes, struct error *error)
 /* mountdevice does not know for which pod it is: files that are there may be another's, and the image would take their room. */
 static int check_no_files(int dir_fd, struct error *error)
 {
-        static const char *const passed[] = { ".", "..", NEW_NAME, "lost+found", NULL };
+        static const char *const passed[] = { ".", "..", "lost+found", NULL };
         DIR *list = file_list(dir_fd, ".");
         const struct dirent *entry;
         int r = 0;
@@ -131,7 +131,7 @@ static int check_no_files(int dir_fd, struct error *error)
         if (list == NULL)
                 return fail(error, errno, "make image", KATA_IMAGE_NAME);
         while (r == 0 && (errno = 0, entry = readdir(list)) != NULL)
-                if (!text_among(entry->d_name, passed))
+                if (strcmp(entry->d_name, NEW_NAME) != 0 && !text_among(entry->d_name, passed))
                         r = fail_because(error, ENOTEMPTY, "make image", KATA_IMAGE_NAME,
                                          "the volume has files already; an image for a virtual machine is made in "
                                          "a new volume only");
