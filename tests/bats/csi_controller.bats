@@ -713,3 +713,13 @@ END_OF_CLASSES
         is "$(grep -c "$secret" "$CSI_TRACE" || :)" 0 'calls with the secret'
         is "$(grep -rl "$secret" "$STATE_DIR" "$LOG" "$BATS_TEST_TMPDIR"/csi.{out,err} 2>/dev/null || :)" '' 'files with the secret'
 }
+
+@test "a profile whose pool does not answer is RESOURCE_EXHAUSTED, so that another node is tried, with the reason" {
+        make_pool slow
+        write_profiles "\"db\": $(profile_for slow)"
+        background_ready "$FLEXGRAFT_TOOLS/silent-fuse" "$POOL_DIR"
+        csi CreateVolume "$(volume_request data '"parameters": {"profile": "db"}')"
+        answers RESOURCE_EXHAUSTED 'does not answer'
+        kill -KILL "$BACKGROUND_PID"
+        is "$(provisioned)" '' records
+}

@@ -998,3 +998,21 @@ works_beside_twin() {
         helper volume-capacity "{\"pool\": \"big\", \"parameters\": $thin}"
         [[ $(json_field '.pools[0].problem') == *"no thin pool"* ]]
 }
+
+@test "a volume that cannot be deleted takes nothing of what volume-reconcile may overwrite" {
+        local name record fd
+        for name in one two; do
+                create "$name" "$EXTENT"
+                assert_success
+                record=$STATE_DIR/provisioned/$name.json
+                jq -c '.stage = "deleting" | .size = 9663676416' "$record" >"$BATS_TEST_TMPDIR/record"
+                cp "$BATS_TEST_TMPDIR/record" "$record"
+        done
+        # the one that is listed first is busy
+        name=$(find "$STATE_DIR/provisioned" -name '*.json' -printf '%f\n' | grep -xE '(one|two)\.json' | head -n 1)
+        quietly lvchange --activate y "$GROUP/${name%.json}"
+        exec {fd}<"/dev/mapper/$GROUP-${name%.json}"
+        helper volume-reconcile '{}'
+        exec {fd}<&-
+        is "$(volumes | wc -l)" 1 # the other is gone
+}

@@ -786,6 +786,23 @@ dead_is_replaced() {
         umount "$SOURCE"
 }
 
+@test "what is asked for a file in an xfs that has shut down leaves the mount that it is in" {
+        [[ -n $(type -P mkfs.xfs) && -n $(type -P xfs_io) ]] || skip "no xfsprogs"
+        SIZE=300M make_device xfs
+        mount "$DEVICE" "$SOURCE"
+        touch "$SOURCE/file"
+        start_container plain-nouserns
+        helper mount-bind "{\"container\": $CONTAINER_PID, \"source\": \"$SOURCE\", \"target\": \"/data\"}"
+        assert_success
+        in_container stat /data/file
+        xfs_io -x -c shutdown "$SOURCE"
+        helper mount-remove "{\"container\": $CONTAINER_PID, \"target\": \"/data/file\"}"
+        assert_mounts_at /data 1 # whatever it says of a file of which nothing can be told
+        helper mount-remove "{\"container\": $CONTAINER_PID, \"target\": \"/data\"}"
+        assert_success
+        umount "$SOURCE"
+}
+
 @test "a dead filesystem behind remap-daemon is not alreadyMounted, and replace mounts it anew" {
         dead_is_replaced remap
 }

@@ -58,6 +58,8 @@ static int look_at_mount(struct injection *injection, struct mount_record *known
                 if (r == -ENOENT)
                         r = mount_record_find(state, injection->container, boot_id, &injection->target.mount,
                                               /* by_root= */ true, /* except= */ NULL, &other, error);
+                if (r == 0 && mount_record_is_above(&other, injection->target.path))
+                        r = -ENOENT; /* as in find_by_mount() (removal_find.c): EBUSY below */
                 if (r == 0 && !request->dry_run) {
                         bool pending = mount_record_is_pending(other.id);
 

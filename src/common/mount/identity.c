@@ -58,7 +58,8 @@ static void put_seen(const struct statx *stx, struct mount_seen *ret_seen)
 #endif
 #define INODE_OF_64_BITS 0x81 /* the type of such handles of xfs; else it has 32 */
 
-/* The root of a mount has another mount above it. A file, and a directory that may not be searched, do not tell, and count as one. */
+/* The root of a mount has another mount above it. A file, and a directory that may not be searched, do not tell,
+ * and count as one: who asks of a file looks whether the mount is above it. */
 static bool is_root(int fd, uint64_t id)
 {
         cleanup_close int up_fd = openat(fd, "..", O_PATH | O_CLOEXEC);

@@ -292,7 +292,12 @@ static int find_pool(struct provision_call *call, const char *after, struct erro
                 return provision_call_use_pool(call, choice.pool.name, error);
         if (choice.failed < 0 && (!choice.selected || request->id != NULL)) {
                 *error = failure;
-                return choice.failed;
+                if (choice.failed == -ENODEV || choice.failed == -ENOENT)
+                        return choice.failed;
+                /* nothing was made: of CSI's volumes the scheduler may try another node */
+                return fail_because(error, ENODEV, "find pool", request->profile,
+                                    "no pool of profile \"%.200s\" can be looked at: %.600s", request->profile,
+                                    error_why(&failure));
         }
         if (!choice.selected && choice.unfit.name[0] != '\0' && after[0] == '\0') /* create_claim() says why not */
                 return provision_call_use_pool(call, choice.unfit.name, error);

@@ -192,6 +192,16 @@ static int check_keepable(const struct provision_record *record, struct error *e
                                  record->restoring);
 }
 
+/* What delete_check_soon() allows yet, of all volumes of this program together. */
+static uint64_t soon_bytes = DELETE_SOON_MAX_BYTES;
+
+/* It is overwritten now. */
+static void spend(const struct provision_call *call, const struct provision_record *record)
+{
+        if (!call->kind->no_device)
+                soon_bytes -= record->size_bytes < soon_bytes ? record->size_bytes : soon_bytes;
+}
+
 /*
  * With the locks of name and pool; the pool's is released while the volume is overwritten, which may take hours.
  * ret_changed: its content is not what it was.
@@ -206,11 +216,13 @@ static int give_back(struct provision_call *call, const struct provision_record 
         if (strcmp(record->reclaim_policy, "retain") == 0)
                 return keep_released(call, record, error);
         if (strcmp(record->reclaim_policy, "recycle") == 0) {
+                spend(call, record);
                 provision_call_unlock_pool(call);
                 r = call->kind->wipe(&call->config, &call->pool, record->id, error);
                 return r < 0 ? r : keep_released(call, record, error);
         }
         if (erase && call->kind->erase != NULL) {
+                spend(call, record);
                 provision_call_unlock_pool(call);
                 if ((r = call->kind->erase(&call->config, &call->pool, record->id, begun, error)) < 0)
                         return r;
@@ -372,15 +384,11 @@ int delete_record_left(struct provision_call *call, const char *name, const char
 
 int delete_check_soon(const struct provision_call *call, const struct provision_record *record, struct error *error)
 {
-        static uint64_t left_bytes = DELETE_SOON_MAX_BYTES; /* of all volumes of this program together */
-
         if (!has_content(record, record->lifecycle) || record->keeps_content || call->kind->erase == NULL ||
             call->kind->no_device || strcmp(record->reclaim_policy, "retain") == 0)
                 return 0;
-        if (record->size_bytes <= left_bytes) {
-                left_bytes -= record->size_bytes;
+        if (record->size_bytes <= soon_bytes)
                 return 0;
-        }
         if (call->kind->is_erased != NULL && strcmp(record->reclaim_policy, "recycle") != 0) {
                 int r = call->kind->is_erased(&call->config, &call->pool, record->id, error);
 

@@ -452,3 +452,8 @@ bool mount_record_remap_lives(struct state *state, uint64_t key)
 {
         return !state_is_free(state, key);
 }
+
+bool mount_record_is_above(const struct mount_record *record, const char *path)
+{
+        return strcmp(record->mount_point, path) != 0 && text_lies_in(path, record->mount_point);
+}

@@ -197,6 +197,9 @@ int mount_record_find(const struct state *state, const struct container *contain
                       const struct mount_identity *identity, bool by_root, const char *except,
                       struct mount_record *ret_record, struct error *error);
 
+/* mount_record_is_above() - whether its mount is on a directory that has the path, and not on the path itself. */
+bool mount_record_is_above(const struct mount_record *record, const char *path);
+
 /* mount_record_find_placed() - likewise, not one of a mount that is replacing this one. */
 int mount_record_find_placed(const struct state *state, const struct container *container, const char *boot_id,
                              const struct mount_identity *identity, const char *except, struct mount_record *ret_record,

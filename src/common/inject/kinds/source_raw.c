@@ -37,10 +37,13 @@ int source_raw_check_device(const struct injection *injection, struct error *err
 
 static int find_device(struct injection *injection, struct error *error)
 {
+        const struct request *request = injection->request;
         struct block_device *device = &injection->device;
-        int r = block_device_find(injection->request->source, device, error);
+        int r = request->source[0] != '/'
+                        ? 0 /* a tag, which has to be looked for */
+                        : injection_check_path(injection, request->source, !request->read_only, error);
 
-        if (r < 0)
+        if (r < 0 || (r = block_device_find(request->source, device, error)) < 0)
                 return r;
         (void)text_copy(injection->record.origin, sizeof injection->record.origin, device->path);
         if ((r = injection_check_policy(injection, error)) < 0 ||
