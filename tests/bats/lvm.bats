@@ -973,16 +973,20 @@ works_beside_twin() {
         assert_success
 }
 
-@test "volume-reconcile overwrites 16 GiB of all volumes together, and leaves the rest to the next one" {
+# Volumes one and two, as a killed volume-delete leaves them; by their records each has 9 GiB.
+two_half_deleted() {
         local name record
         for name in one two; do
                 create "$name" "$EXTENT"
                 assert_success
                 record=$STATE_DIR/provisioned/$name.json
-                # a killed call leaves it so; as it would be of one of 9 GiB
                 jq -c '.stage = "deleting" | .size = 9663676416' "$record" >"$BATS_TEST_TMPDIR/record"
                 cp "$BATS_TEST_TMPDIR/record" "$record"
         done
+}
+
+@test "volume-reconcile overwrites 16 GiB of all volumes together, and leaves the rest to the next one" {
+        two_half_deleted
         helper volume-reconcile '{}'
         assert_field '.problems | length' 1
         is "$(volumes | wc -l)" 1
@@ -1000,14 +1004,8 @@ works_beside_twin() {
 }
 
 @test "a volume that cannot be deleted takes nothing of what volume-reconcile may overwrite" {
-        local name record fd
-        for name in one two; do
-                create "$name" "$EXTENT"
-                assert_success
-                record=$STATE_DIR/provisioned/$name.json
-                jq -c '.stage = "deleting" | .size = 9663676416' "$record" >"$BATS_TEST_TMPDIR/record"
-                cp "$BATS_TEST_TMPDIR/record" "$record"
-        done
+        local name fd
+        two_half_deleted
         # the one that is listed first is busy
         name=$(find "$STATE_DIR/provisioned" -name '*.json' -printf '%f\n' | grep -xE '(one|two)\.json' | head -n 1)
         quietly lvchange --activate y "$GROUP/${name%.json}"

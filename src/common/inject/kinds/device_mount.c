@@ -74,6 +74,21 @@ int device_mount_check_recorded(struct injection *injection, struct error *error
         return raw_grant_check_none(injection->session->state_dir, record, record->disk, error);
 }
 
+int device_mount_find(struct injection *injection, struct error *error)
+{
+        const struct request *request = injection->request;
+        int r = request->source[0] != '/'
+                        ? 0
+                        : injection_check_path(injection, request->source, !request->read_only, error);
+
+        if (r < 0 || (r = block_device_find(request->source, &injection->device, error)) < 0)
+                return r;
+        (void)text_copy(injection->record.origin, sizeof injection->record.origin, injection->device.path);
+        if ((r = injection_check_policy(injection, error)) < 0 || injection_policy(injection) == NULL)
+                return r;
+        return block_device_check_node(&injection->device, error);
+}
+
 int device_mount_make(struct injection *injection, bool owned, struct error *error)
 {
         bool read_only = injection->request->read_only || device_mount_never_writes(injection->fs_type);

@@ -11,6 +11,13 @@
 bool device_mount_never_writes(const char *fs_type);
 
 /*
+ * device_mount_find() - the device of the request, a path or a tag, which the policy allows. A path is asked of the policy
+ * before it is opened; a tag has to be looked for first. Gives: injection: device, record.origin. Errors: EACCES; those of
+ * block_device_find() and block_device_check_node().
+ */
+int device_mount_find(struct injection *injection, struct error *error);
+
+/*
  * device_mount_make() - a source_kind's make(): a superblock on injection->device, or that which is there already, as a
  * detached mount.
  *

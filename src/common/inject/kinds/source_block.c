@@ -16,15 +16,9 @@
 static int find_device(struct injection *injection, struct error *error)
 {
         const struct request *request = injection->request;
-        int r = request->source[0] != '/'
-                        ? 0 /* a tag, which has to be looked for */
-                        : injection_check_path(injection, request->source, !request->read_only, error);
+        int r = device_mount_find(injection, error);
 
-        if (r < 0 || (r = block_device_find(request->source, &injection->device, error)) < 0)
-                return r;
-        (void)text_copy(injection->record.origin, sizeof injection->record.origin, injection->device.path);
-        if ((r = injection_check_policy(injection, error)) < 0 ||
-            (injection_policy(injection) != NULL && (r = block_device_check_node(&injection->device, error)) < 0))
+        if (r < 0)
                 return r;
         injection->directory = true;
         if (request->fs_type != NULL) {

@@ -12,6 +12,7 @@
 #include "block/device.h"
 #include "block/loop_guard.h"
 #include "inject/injection.h"
+#include "inject/kinds/device_mount.h"
 #include "inject/kinds/source_raw.h"
 #include "inject/raw_grant.h"
 #include "inject/request/source.h"
@@ -37,19 +38,9 @@ int source_raw_check_device(const struct injection *injection, struct error *err
 
 static int find_device(struct injection *injection, struct error *error)
 {
-        const struct request *request = injection->request;
-        struct block_device *device = &injection->device;
-        int r = request->source[0] != '/'
-                        ? 0 /* a tag, which has to be looked for */
-                        : injection_check_path(injection, request->source, !request->read_only, error);
+        int r = device_mount_find(injection, error);
 
-        if (r < 0 || (r = block_device_find(request->source, device, error)) < 0)
-                return r;
-        (void)text_copy(injection->record.origin, sizeof injection->record.origin, device->path);
-        if ((r = injection_check_policy(injection, error)) < 0 ||
-            (injection_policy(injection) != NULL && (r = block_device_check_node(device, error)) < 0))
-                return r;
-        return source_raw_check_device(injection, error);
+        return r < 0 ? r : source_raw_check_device(injection, error);
 }
 
 struct node_job {
