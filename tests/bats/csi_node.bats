@@ -976,7 +976,7 @@ up_behind_program() {
 
 @test "a volume whose server does not answer is abnormal, and its stats are answered within their time limit" {
         up_behind_program
-        kill -STOP "$BACKGROUND_PID"
+        stop_process "$BACKGROUND_PID"
         not_hung stats
         answers OK "it does not answer"
         assert_field '[.volume_condition.abnormal, (.usage | length)] | map(tostring) | join(" ")' 'true 0'

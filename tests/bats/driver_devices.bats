@@ -61,7 +61,7 @@ lives_without_record() {
         disk=$(loop_over "$BATS_TEST_TMPDIR/disk.img")
         bed_loops+=("$disk")
         make_fuse_loop "other-$RUN_ID.img" # another test's image of its name would be refused meanwhile
-        kill -STOP "$BACKGROUND_PID"
+        stop_process "$BACKGROUND_PID"
         kubelet_attach disk type=block "source=UUID=$(signature_of "$BATS_TEST_TMPDIR/disk.img" UUID)"
         is "${DEVICES[disk]}" "$disk"
         TIMEOUTS='"device": 1' write_config
@@ -81,7 +81,7 @@ lives_without_record() {
 
 @test "a loop device whose file's FUSE program does not answer keeps no other volume from being attached and detached" {
         make_fuse_loop "other-$RUN_ID.img"
-        kill -STOP "$BACKGROUND_PID"
+        stop_process "$BACKGROUND_PID"
         lives_without_record data
         end_fuse_loop
         assert_nothing_left
@@ -154,7 +154,7 @@ loops_over() {
 @test "detach of a volume whose record is lost fails while a loop device over a file of its image's name does not answer" {
         local name=silent-$RUN_ID
         make_fuse_loop "$name.img"
-        kill -STOP "$BACKGROUND_PID"
+        stop_process "$BACKGROUND_PID"
         call detach "$name" "$NODE"
         assert_refused "which $fuse_loop is attached to, does not answer"
         end_fuse_loop
@@ -167,7 +167,7 @@ loops_over() {
         kubelet_attach "$name" type=loop size=8Mi
         kubelet_detach "$name"
         make_fuse_loop "$name.img"
-        kill -STOP "$BACKGROUND_PID"
+        stop_process "$BACKGROUND_PID"
         exec 7<"$(image_of "$name")"
         call attach "$(spec "$name" type=loop size=8Mi)" "$NODE"
         assert_refused "which $fuse_loop is attached to, does not answer"

@@ -180,6 +180,22 @@ pause() {
         read -rt "$seconds" _ <>"$FLEXGRAFT_NEVER" || :
 }
 
+# stop_process PID...: each thread of them has stopped when it returns; a signal alone is only on its way then.
+stop_process() {
+        local pid
+        kill -STOP "$@"
+        for pid; do wait_until 20 is_stopped "$pid"; done
+}
+
+# is_stopped PID: no thread of it runs, or waits in the kernel for what others must do first.
+is_stopped() {
+        local state
+        for state in "/proc/$1/task"/*/stat; do
+                state=$(<"$state")
+                [[ ${state##*) } == [TtZX]\ * ]] || return 1
+        done
+}
+
 # not_hung COMMAND...: runs it, and fails if that took as long as only something that waits in vain does. No test asks how long anything takes:
 # that a time limit works is seen by the error that names it, and by what is left.
 not_hung() {

@@ -152,7 +152,7 @@ is_mappable() {
         helper volume-reconcile
         assert_success
         is "$(json_field '.problems | length')" 0 "problems"
-        kill -STOP "$keeper"
+        stop_process "$keeper"
         kill -KILL "$(pgrep -P "$keeper" -x remap-daemon)" "$keeper"
         wait_until 10 process_is_gone "$keeper"
         run ! ls "$(pod_dir data)"
@@ -450,12 +450,14 @@ mounts_of() {
         # of the two filesystems the one whose daemon starts first; the daemons are traced, and so end with the tracer
         cat >"$BATS_TEST_TMPDIR/stop" <<END
 if [ "\$(stat --dereference --format %d /proc/\$AT_PID/fd/4)" = "\$(stat --format %d $other)" ]; then
-        kill -STOP $pid
+        stopped=$pid
         echo two
 else
-        kill -STOP $(pgrep -f "^bindfs $FILES $BEHIND")
+        stopped=$(pgrep -f "^bindfs $FILES $BEHIND")
         echo one
 fi
+kill -STOP \$stopped
+while grep -hq '(bindfs) [^T]' /proc/\$stopped/task/*/stat; do :; done
 END
         "$FLEXGRAFT_TOOLS/at-syscall" --others --at fstatfs:1 --timeout 90 --run "sh '$BATS_TEST_TMPDIR/stop'" \
                 --run-output "$BATS_TEST_TMPDIR/stopped" -- "$FLEXGRAFT_BIN/volume-reconcile" >"$BATS_TEST_TMPDIR/reply" || :
@@ -517,7 +519,7 @@ across_exchange() {
         published idMappable=always
         kubelet_publish data pod-2
         is "$(jq -c '[.published[].sourceDevice] | [length, (unique | length)]' "$STATE_DIR/volumes/data.json")" '[2,1]'
-        kill -STOP "$behind"
+        stop_process "$behind"
         "$FLEXGRAFT_TOOLS/at-syscall" --log "$BATS_TEST_TMPDIR/calls" -- "$FLEXGRAFT_BIN/volume-list" --format prometheus >"$BATS_TEST_TMPDIR/list"
         kill -CONT "$behind"
         # only the metrics open a directory so: O_PATH, O_NOFOLLOW, O_CLOEXEC
@@ -637,7 +639,7 @@ pod_of() {
         done
         known
         POD=pod-2 known
-        kill -STOP "$pid"
+        stop_process "$pid"
         helper volume-reconcile
         kill -CONT "$pid"
         [[ $(json_field '.problems | map(tostring) | join(" ")') == *"$(pod_dir silent pod-2): what is mounted there does not answer"* ]] || { show_last; return 1; }
@@ -780,7 +782,7 @@ daemons() {
         published idMappable=always
         kubelet_publish data pod-2
         keeper=$(keepers)
-        kill -STOP "$keeper"
+        stop_process "$keeper"
         kill -KILL "$(pgrep -P "$keeper" -x remap-daemon)" "$keeper"
         wait_until 10 process_is_gone "$keeper"
         call mount "$(pod_dir data)" "$(publish_spec data "$POD")"
@@ -860,7 +862,7 @@ daemons() {
         wait_until 10 one_keeper
         keeper=$(keepers)
         daemon=$(pgrep -P "$keeper" -x remap-daemon)
-        kill -STOP "$keeper" "$daemon"
+        stop_process "$keeper" "$daemon"
         sleep 1.1 # what the kernel knows of the root is over
         make_dir "$(pod_dir data pod-2)"
         run timeout 15 "$DRIVER" mount "$(pod_dir data pod-2)" "$(publish_spec data pod-2)"

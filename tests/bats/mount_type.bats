@@ -723,7 +723,7 @@ remounts() {
         ends_with 0
         is "$(shown FSTYPE | xargs)" "autofs fuse.flexgraft"
         keeper=$(pgrep -n -x remap-keeper)
-        kill -STOP "$keeper"
+        stop_process "$keeper"
         kill -KILL "$(pgrep -P "$keeper" -x remap-daemon)" "$keeper"
         wait_until 10 process_is_gone "$keeper"
         by_name mount -t flexgraft-remap "$source" "$POINT"

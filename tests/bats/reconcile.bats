@@ -73,7 +73,7 @@ node_of_ours() {
         kubelet_attach lost type=loop size=8Mi
         losetup --detach "${DEVICES[lost]}"
         wait_until 5 device_is_free "${DEVICES[lost]}"
-        kill -STOP "$program"
+        stop_process "$program"
         not_hung helper volume-reconcile '{}'
         kill -CONT "$program"
         assert_success

@@ -612,7 +612,7 @@ is_asked() {
         serve_of_a_server
         the_remap_process remap-keeper
         keeper=$REPLY
-        kill -STOP "$SERVER"
+        stop_process "$SERVER"
         tell go
         # the kernel has said that nobody has the file open any more, and the daemon closes it
         wait_until 10 is_asked "$OF_SERVER"
@@ -626,7 +626,7 @@ is_asked() {
 # bats test_tags=deep
 @test "the keeper of a mount that is aborted does not wait for the files that were open of a container's FUSE server that hangs" {
         serve_of_a_server
-        kill -STOP "$SERVER"
+        stop_process "$SERVER"
         echo 1 >"$OF_DAEMON/abort"
         wait_until 60 processes_are_gone "${remap_pids[@]}"
         kill -CONT "$SERVER"

@@ -586,7 +586,7 @@ input()'
         trace_daemon -e trace=close -e inject=close:delay_enter=60000000:when=50+
         the_remap_process remap-daemon
         daemon=$REPLY
-        kill -STOP "$daemon" # so that they come at once
+        stop_process "$daemon" # so that they come at once
         forget_names /data
         kill -CONT "$daemon"
         wait_until 10 is_in_call "$daemon" 3
@@ -628,7 +628,7 @@ input()
 fcntl.lockf(other, fcntl.LOCK_UN)
 print("unlocked")
 input()'
-        kill -STOP "$SERVER" # so the page that is written next stays locked, and each unlock waits until it can be dropped
+        stop_process "$SERVER" # so the page that is written next stays locked, and each unlock waits until it can be dropped
         tell write
         wait_until 10 is_asked 1
         tell unlock
@@ -711,7 +711,7 @@ is_in_lseek() {
 # bats test_tags=deep
 @test "processes that a server does not answer end when they are killed, also when all threads of the daemon wait for it" {
         serve_a_server
-        kill -STOP "$SERVER"
+        stop_process "$SERVER"
         background in_container sh -c 'for i in $(seq 100); do /usr/bin/stat "/data/$i" & done; wait'
         wait_until 60 there_are stat 100
         wait_until 60 is_asked 96
@@ -734,7 +734,7 @@ if os.fork() == 0:
 os.wait()
 print("ended")
 input()'
-        kill -STOP "$SERVER"
+        stop_process "$SERVER"
         tell go
         wait_until 10 is_asked 1
         kill -KILL "$(pgrep -nx python3)"
@@ -822,7 +822,7 @@ refused() {
         needs volume-reconcile
         remap_bed ext4
         # shellcheck disable=SC2046
-        kill -STOP $(remap_processes)
+        stop_process $(remap_processes)
         # shellcheck disable=SC2046
         kill -KILL $(remap_processes)
         wait_until 5 no_remap_processes
@@ -847,7 +847,7 @@ refused() {
         only_remap
         remap_bed ext4
         # shellcheck disable=SC2046
-        kill -STOP $(remap_processes)
+        stop_process $(remap_processes)
         # shellcheck disable=SC2046
         kill -KILL $(remap_processes)
         wait_until 5 no_remap_processes
@@ -862,7 +862,7 @@ refused() {
         only_remap
         remap_bed ext4
         # shellcheck disable=SC2046
-        kill -STOP $(remap_processes)
+        stop_process $(remap_processes)
         # shellcheck disable=SC2046
         kill -KILL $(remap_processes)
         wait_until 5 no_remap_processes

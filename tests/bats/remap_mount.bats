@@ -423,7 +423,7 @@ acls_in() {
         assert_failure EBUSY
         helper remap-mount "{\"source\": \"$dir\", \"target\": \"$SERVED\", \"readOnly\": true}"
         assert_failure EBUSY
-        kill -STOP "$KEEPER"
+        stop_process "$KEEPER"
         kill -KILL "$(pgrep -P "$KEEPER" -x remap-daemon)" "$KEEPER"
         wait_until 10 process_is_gone "$KEEPER"
         serve "$dir"

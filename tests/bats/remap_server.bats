@@ -145,10 +145,6 @@ print(*said)'
         is "$output" "no yes no yes no"
 }
 
-is_stopped() { # PID
-        [[ $(awk '$1 == "State:" { print $2 }' "/proc/$1/status") == T ]]
-}
-
 # dies_in_the_middle UID OTHER: that user of the node empties stop-1000, is killed while the server does not answer, and when it does the number of
 # its process is that of one of user OTHER.
 dies_in_the_middle() {
@@ -276,7 +272,7 @@ close_two() {
                 wait_until 20 is_in_call "$BACKGROUND_PID" fcntl flock
                 pids+=("$BACKGROUND_PID")
         done
-        kill -STOP "$server"
+        stop_process "$server"
         wait_until 20 is_in_call "$(pgrep -P "$KEEPER" -x remap-daemon)" fcntl flock
         kill -KILL "${pids[@]}"
         for pid in "${pids[@]}"; do wait_until 30 process_is_gone "$pid"; done
@@ -289,23 +285,44 @@ close_two() {
         for kind in posix ofd flock; do wait_until 10 is_free_for_1000 "$kind" "$SERVED/$kind"; done
 }
 
-@test "processes that wait for a server that does not answer can be killed also when the daemon was killed meanwhile" {
-        local pid pids=() server
+# a_lock_is_waited_for: by one of PIDS, through the daemon, which the SERVER answers.
+a_lock_is_waited_for() {
         file text 0666 0:0
         serve "$BEHIND"
-        server=$(pgrep -nx server-fuse)
+        SERVER=$(pgrep -nx server-fuse)
         background_ready "${AS_1000[@]}" "$FLEXGRAFT_TOOLS/fs-calls" lock posix "$BEHIND/text"
         background "${AS_1000[@]}" "$FLEXGRAFT_TOOLS/fs-calls" wait posix "$SERVED/text"
-        pids+=("$BACKGROUND_PID")
+        PIDS=("$BACKGROUND_PID")
         wait_until 20 is_in_call "$BACKGROUND_PID" fcntl
-        kill -STOP "$server"
-        background "${AS_1000[@]}" cat "$SERVED/text"
-        pids+=("$BACKGROUND_PID")
+}
+
+# can_be_killed_without_the_daemon: the PIDS, after it.
+can_be_killed_without_the_daemon() {
+        local pid
         wait_until 20 waits_for_more_than_a_lock "$(pgrep -P "$KEEPER" -x remap-daemon)"
         kill_served_daemon
-        kill -KILL "${pids[@]}"
-        for pid in "${pids[@]}"; do wait_until 30 process_is_gone "$pid"; done
-        kill -CONT "$server"
+        kill -KILL "${PIDS[@]}"
+        for pid in "${PIDS[@]}"; do wait_until 30 process_is_gone "$pid"; done
+}
+
+@test "processes that wait for a server that does not answer can be killed also when the daemon was killed meanwhile" {
+        a_lock_is_waited_for
+        stop_process "$SERVER"
+        background "${AS_1000[@]}" cat "$SERVED/text"
+        PIDS+=("$BACKGROUND_PID")
+        can_be_killed_without_the_daemon
+        kill -CONT "$SERVER"
+        is "$("${AS_1000[@]}" cat "$SERVED/text")" text
+}
+
+@test "processes that wait for a server can be killed also when the daemon was killed with a request that the server has read" {
+        a_lock_is_waited_for
+        file stop-1000 0666 0:0
+        background "${AS_1000[@]}" cat "$SERVED/stop-1000"
+        PIDS+=("$BACKGROUND_PID")
+        wait_until 20 is_stopped "$SERVER"
+        can_be_killed_without_the_daemon
+        background sh -c 'while kill -CONT "$0"; do sleep 0.1; done' "$SERVER" # the next daemon has asked to open it, too
         is "$("${AS_1000[@]}" cat "$SERVED/text")" text
 }
 
@@ -326,10 +343,10 @@ kill_served_daemon() {
         wait_until 20 another_serves "$old"
 }
 
-# another_serves OLD: the keeper's only daemon is not that.
+# another_serves OLD: the keeper has a newer daemon, also beside that one, where it cannot end before the server has answered it.
 another_serves() {
         local pid
-        pid=$(pgrep -P "$KEEPER" -x remap-daemon) && [[ $pid =~ ^[0-9]+$ && $pid != "$1" ]]
+        pid=$(pgrep -nP "$KEEPER" -x remap-daemon) && [[ $pid != "$1" ]]
 }
 
 @test "the server gets the supplementary groups of a process, as the container counts them" {
