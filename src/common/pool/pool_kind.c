@@ -165,6 +165,11 @@ bool pool_kind_is_torn(const struct provision_record *record)
         return false;
 }
 
+bool pool_kind_is_one_everywhere(const struct pool_kind *kind, const struct provision_record *record)
+{
+        return kind->is_one_everywhere != NULL && kind->is_one_everywhere(record);
+}
+
 bool pool_kind_has_images(const char *type)
 {
         for (size_t i = 0; pool_kinds[i] != NULL; i++)

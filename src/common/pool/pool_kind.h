@@ -266,6 +266,9 @@ int pool_kind_check_machines(const struct pool_kind *kind, const json_t *paramet
 /* pool_kind_is_torn() - whether a restore was killed that another one has to end. */
 bool pool_kind_is_torn(const struct provision_record *record);
 
+/* pool_kind_is_one_everywhere() - whether what has a volume's id can be that very volume's alone, whichever node made it. */
+bool pool_kind_is_one_everywhere(const struct pool_kind *kind, const struct provision_record *record);
+
 /* pool_file() - the name of the file of a path that lies in the pool's directory itself; NULL: it does not. */
 const char *pool_file(const struct pool *pool, const char *path);
 

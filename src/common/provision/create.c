@@ -338,7 +338,7 @@ static int find_profile(struct provision_call *call, struct error *error)
 /* After a failure, which is the one to report. */
 void create_undo(struct provision_call *call, const struct provision_record *record)
 {
-        const bool everywhere = call->kind->is_one_everywhere != NULL && call->kind->is_one_everywhere(record);
+        const bool everywhere = pool_kind_is_one_everywhere(call->kind, record);
         struct pool_item item;
         struct error ignored;
         int r = call->kind->look(&call->config, &call->pool, record->id, &item, &ignored);

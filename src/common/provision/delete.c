@@ -243,7 +243,7 @@ static bool has_content(const struct provision_record *record, enum provision_li
 static bool was_finished_elsewhere(const struct provision_call *call, const struct provision_record *record)
 {
         return call->request != NULL && call->request->verb == PROVISION_DELETE &&
-               call->kind->is_one_everywhere != NULL && call->kind->is_one_everywhere(record);
+               pool_kind_is_one_everywhere(call->kind, record);
 }
 
 /*
