@@ -11,7 +11,7 @@ static const struct program program = {
                             "Attach a volume, and print its device. For another node it changes nothing here."),
         .privileges = &PRIVILEGES,
         .takes_names = true,
-        .bare_root = true, /* volume_call_where() */
+        .rootless = true, /* volume_call_where() */
         .before_drop = volume_exec_helpers_begin,
 };
 

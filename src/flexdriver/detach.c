@@ -10,7 +10,7 @@ static const struct program program = {
         .usage = VERB_USAGE(detach, DETACH, "Detach a volume from this node, by its name alone."),
         .privileges = &PRIVILEGES,
         .takes_names = true,
-        .bare_root = true, /* volume_call_where() */
+        .rootless = true, /* volume_call_where() */
         .before_drop = volume_exec_helpers_begin,
 };
 

@@ -9,7 +9,7 @@ static const struct program program = {
         .usage = VERB_USAGE(isattached, ISATTACHED, "Print whether a volume is attached to a node."),
         .privileges = &PRIVILEGES,
         .takes_names = true,
-        .bare_root = true, /* volume_call_where() */
+        .rootless = true, /* volume_call_where() */
 };
 
 int isattached_main(int argc, char **argv)

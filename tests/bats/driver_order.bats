@@ -242,15 +242,9 @@ lifecycle_down_of() {
         assert_nothing_left
 }
 
-# As kube-controller-manager has it in its container: root, with what containerd leaves of the capabilities.
-as_controller_manager() {
-        CALL_PREFIX=(setpriv --no-new-privs --inh-caps -all --bounding-set
-                "-all,+chown,+dac_override,+fowner,+fsetid,+kill,+setgid,+setuid,+setpcap,+net_bind_service,+net_raw,+sys_chroot,+mknod,+audit_write,+setfcap")
-}
-
-@test "kube-controller-manager in a container, without capabilities, attaches and detaches for all nodes, its own too" {
+# attaches_for_all_nodes: as kube-controller-manager asks for it, with CALL_PREFIX.
+attaches_for_all_nodes() {
         local node options
-        as_controller_manager
         for node in another-node "$NODE"; do
                 call attach "$(loop_spec data)" "$node"
                 assert_reply '{"status": "Success", "device": "/dev/flexgraft/data"}'
@@ -267,6 +261,19 @@ as_controller_manager() {
         call waitforattach /dev/flexgraft/data "$(loop_spec data)"
         assert_refused "needs root"
         assert_nothing_left
+}
+
+@test "kube-controller-manager in a container, without capabilities, attaches and detaches for all nodes, its own too" {
+        # root, with what containerd leaves of the capabilities
+        CALL_PREFIX=(setpriv --no-new-privs --inh-caps -all --bounding-set
+                "-all,+chown,+dac_override,+fowner,+fsetid,+kill,+setgid,+setuid,+setpcap,+net_bind_service,+net_raw,+sys_chroot,+mknod,+audit_write,+setfcap")
+        attaches_for_all_nodes
+}
+
+@test "kube-controller-manager as a user of its own, as k0s runs it, attaches and detaches for all nodes, its own too" {
+        chmod -R a+rX "$BATS_TEST_TMPDIR"
+        CALL_PREFIX=(setpriv --reuid 1000 --regid 1000 --clear-groups)
+        attaches_for_all_nodes
 }
 
 # bats test_tags=kernel

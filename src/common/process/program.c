@@ -130,9 +130,8 @@ static int drop_privileges(const struct program *program, int argc, char **argv,
 
         if (r < 0)
                 return r;
-        return program->rootless || (program->bare_root && geteuid() == 0)
-                       ? privileges_drop_to_available(program->privileges, error)
-                       : privileges_drop(program->privileges, error);
+        return program->rootless ? privileges_drop_to_available(program->privileges, error)
+                                 : privileges_drop(program->privileges, error);
 }
 
 int program_begin(const struct program *program, int argc, char **argv, struct error *error)

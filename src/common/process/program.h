@@ -15,7 +15,6 @@ struct program {
         struct usage usage; /* what --help says of it */
         const struct privileges *privileges;
         bool rootless;      /* it does what it may without root */
-        bool bare_root;     /* likewise without root's capabilities, for root alone */
         bool takes_names;   /* with several arguments, the first may begin with a dash */
         bool takes_options; /* before_drop() reads them, and refuses those that it does not know */
         /* called with all privileges; NULL: nothing */
