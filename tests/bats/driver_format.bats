@@ -82,6 +82,16 @@ check_type() {
         assert_nothing_left
 }
 
+@test "a volume that is too small for btrfs is refused when it is made, with the reason" {
+        call attach "$(spec data type=loop size=108Mi @fsType=btrfs)" "$NODE"
+        assert_refused btrfs "109 MiB" 113246208
+        helper volume-create '{"name": "data", "size": "108m", "fsType": "btrfs"}'
+        assert_failure EINVAL
+        [[ $output == *"btrfs needs at least 109 MiB"* ]]
+        is "$(ls "$POOL")$(ls "$STATE_DIR/provisioned")" '' "images and records"
+        check_type btrfs 109Mi
+}
+
 @test "a blank device that is too small for xfs is refused with the reason, and stays blank" {
         make_device blank
         FSTYPE=xfs refuses_to_format xfs "300 MiB"
@@ -238,10 +248,10 @@ check_type() {
 }
 
 @test "a device that is too small for mkfs is a clean error in its words" {
-        kubelet_attach data type=loop size=64Ki @fsType=btrfs
+        kubelet_attach data type=loop size=8Ki
         make_dir "$(global_dir data)"
         call mountdevice "$(global_dir data)" "${DEVICES[data]}" "${SPECS[data]}"
-        assert_refused mkfs.btrfs
+        assert_refused mkfs.ext4
         is "$(mounts_here)" ""
         rmdir "$(global_dir data)"
         kubelet_detach data

@@ -24,7 +24,7 @@ teardown() {
         make_pool fast
         make_pool slow
         write_profiles "\"db\": $(profile_for slow '"fs_type": "btrfs", "mount_flags": ["noatime", "nodev"]' '"create_parameters": {"preallocate": "false"}')"
-        created '{"name": "data", "size": "1m", "profile": "db"}'
+        created '{"name": "data", "size": "109m", "profile": "db"}'
         assert_field '.volume | [.pool, .profile, .fsType, .accessMode, .targetType, .parameters.preallocate, (.mountFlags | join(","))] | join(" ")' \
                 "slow db btrfs SINGLE_NODE_WRITER mount false noatime,nodev"
         is "$(allocated "$BATS_TEST_TMPDIR/srv/slow/data.img")" 0
@@ -316,7 +316,7 @@ rejected() {
         rejected unused '"three"'
         removed '{"name": "three"}'
         # no volume is of them any more
-        created '{"name": "two", "size": 4096, "profile": "used"}'
+        created '{"name": "two", "size": "109m", "profile": "used"}'
         assert_field .volume.fsType btrfs
 }
 
@@ -404,7 +404,7 @@ as_protobuf_prints() {
 @test "a profile may be spelled as protobuf prints JSON" {
         write_profiles "\"db\": $(profile_for default '"fs_type": "btrfs", "mount_flags": ["noatime"]' '"create_parameters": {"preallocate": "false"}')"
         as_protobuf_prints
-        created '{"name": "data", "size": "1m", "profile": "db"}'
+        created '{"name": "data", "size": "109m", "profile": "db"}'
         assert_field '.volume | [.fsType, .accessMode, .parameters.preallocate, (.mountFlags | join(","))] | join(" ")' \
                 "btrfs SINGLE_NODE_WRITER false noatime"
         write_profiles '"any": {"csi_plugin_type_selector": {"plugin_type": "loop"},
@@ -519,7 +519,7 @@ END
         refused ESTALE
         # nobody uses it: it may come back as another
         write_profiles "\"used\": $(profile_for default '"fs_type": "btrfs"')"
-        created '{"name": "three", "size": 4096, "profile": "used"}'
+        created '{"name": "three", "size": "109m", "profile": "used"}'
         assert_field .volume.fsType btrfs
 }
 
@@ -575,10 +575,10 @@ END
 @test "match with a profile looks in that profile's pools alone" {
         make_pool fast
         make_pool slow
-        make_disk "$BATS_TEST_TMPDIR/srv/fast" disk.img 1m
+        make_disk "$BATS_TEST_TMPDIR/srv/fast" disk.img 109m
         write_profiles "\"slow\": $(profile_for slow '"fs_type": "btrfs"'), \"fast\": $(profile_for fast '"fs_type": "btrfs"')"
-        created '{"name": "one", "size": 4096, "profile": "slow", "match": true}'
+        created '{"name": "one", "size": "109m", "profile": "slow", "match": true}'
         assert_field '.volume | [.pool, .adopted] | join(" ")' "slow false"
-        created '{"name": "two", "size": 4096, "profile": "fast", "match": true}'
+        created '{"name": "two", "size": "109m", "profile": "fast", "match": true}'
         assert_field '.volume | [.pool, .adopted, .profile, .fsType] | join(" ")' "fast true fast btrfs"
 }

@@ -129,7 +129,7 @@ teardown() {
         created '{"name": "data", "size": "1m", "targetType": "block"}'
         assert_field .volume.targetType block
         assert_field '.volume.fsType' null
-        created '{"name": "files", "size": "1m", "targetType": "mount", "fsType": "btrfs"}'
+        created '{"name": "files", "size": "109m", "targetType": "mount", "fsType": "btrfs"}'
         assert_field '[.volume.targetType, .volume.fsType] | join(" ")' "mount btrfs"
         listed
         assert_field '[.volumes[] | .name + "=" + .targetType] | join(" ")' "data=block files=mount"

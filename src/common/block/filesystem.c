@@ -23,14 +23,14 @@ static const struct {
         enum fs_tool grow;
         bool repaired; /* by e2fsck */
         bool grown_by_directory;
-        uint64_t minimum_bytes; /* that mkfs accepts: xfsprogs 5.19 and later; 0: it says itself */
+        uint64_t minimum_bytes; /* that mkfs accepts: xfsprogs 5.19 and later; btrfs-progs 6.2; 0: it says itself */
         need_set needs;         /* what the node must have to make and mount it, as host-check says */
 } filesystems[] = {
         { "ext4", TOOL_MKFS_EXT4, TOOL_RESIZE2FS, true, false, 0, NEED(EXT4) | NEED(MKFS_EXT4) },
         { "ext3", TOOLS, TOOL_RESIZE2FS, true, false, 0, NEED(EXT4) },
         { "ext2", TOOLS, TOOL_RESIZE2FS, true, false, 0, NEED(EXT4) },
         { "xfs", TOOL_MKFS_XFS, TOOL_XFS_GROWFS, false, true, (uint64_t)300 << 20, NEED(XFS) | NEED(MKFS_XFS) },
-        { "btrfs", TOOL_MKFS_BTRFS, TOOL_BTRFS_GROW, false, true, 0, NEED(BTRFS) | NEED(MKFS_BTRFS) },
+        { "btrfs", TOOL_MKFS_BTRFS, TOOL_BTRFS_GROW, false, true, (uint64_t)109 << 20, NEED(BTRFS) | NEED(MKFS_BTRFS) },
 };
 #define FILESYSTEMS (sizeof filesystems / sizeof filesystems[0])
 
