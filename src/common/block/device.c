@@ -59,6 +59,30 @@ static int open_device(const char *path, struct error *error)
         return fd < 0 ? fail(error, errno, "open", path) : fd;
 }
 
+/*
+ * udev makes the name of a device-mapper device a link to /dev/dm-N, where N may be another's the next time. The name stays,
+ * and is what mount(8), and btrfs where udev is, show.
+ */
+static void use_mapped_name(struct block_device *device)
+{
+        char name[256];
+        char path[sizeof "/dev/mapper/" + sizeof name];
+
+        if (!text_starts(device->path, "/dev/dm-") ||
+            block_device_attribute(device->number, "dm/name", name, sizeof name) < 0)
+                return;
+        (void)snprintf(path, sizeof path, "/dev/mapper/%s", name);
+        if (block_device_is_at(path, device->number))
+                (void)text_copy(device->path, sizeof device->path, path);
+}
+
+bool block_device_is_at(const char *path, uint64_t number)
+{
+        struct stat st;
+
+        return text_starts(path, "/dev/") && stat(path, &st) == 0 && S_ISBLK(st.st_mode) && st.st_rdev == number;
+}
+
 int block_device_find(const char *source, struct block_device *ret_device, struct error *error)
 {
         cleanup_close int node_fd = -EBADF;
@@ -82,6 +106,7 @@ int block_device_find(const char *source, struct block_device *ret_device, struc
         if (!S_ISBLK(st.st_mode))
                 return fail_because(error, ENOTBLK, OPERATION_FIND_DEVICE, source, "it is not a block device");
         ret_device->number = st.st_rdev;
+        use_mapped_name(ret_device);
         if (loop_guard_is_part(ret_device->path))
                 return fail_because(error, EACCES, OPERATION_FIND_DEVICE, source,
                                     "loop devices from number %d on are for raw devices of containers, whose "

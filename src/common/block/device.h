@@ -14,7 +14,7 @@
 #include "base/failure.h"
 
 struct block_device {
-        char path[PATH_MAX]; /* the device node, symbolic links resolved */
+        char path[PATH_MAX]; /* the device node, symbolic links resolved, or /dev/mapper/NAME */
         bool read_only;      /* the device itself */
         uint64_t number;     /* makedev(); of no device 0, which lies beside what follows (inject/injection.h) */
 };
@@ -39,6 +39,9 @@ int block_device_find(const char *source, struct block_device *ret_device, struc
  * to another device by now.
  */
 int block_device_open(const struct block_device *device, int flags, struct error *error);
+
+/* block_device_is_at() - whether a path in /dev leads to the device of this number; no other path is looked at. */
+bool block_device_is_at(const char *path, uint64_t number);
 
 /* block_device_size() - in bytes. */
 int block_device_size(const struct block_device *device, uint64_t *ret_bytes, struct error *error);

@@ -114,17 +114,31 @@ void lvm_release(void)
         known_group.listed = false;
 }
 
+#define ASLEEP "--setautoactivation" /* lvmautoactivation(7): from lvm 2.03.12 on */
+#define ASLEEP_NOW ASLEEP "=n"
+
+/* Leave out what an older lvm has just refused, which works without it. */
+static bool leave_out_asleep(const char **words, const struct error *error)
+{
+        while (*words != NULL && strcmp(*words, ASLEEP_NOW) != 0)
+                words++;
+        if (*words == NULL || strstr(error->reason, ASLEEP) == NULL)
+                return false;
+        for (; *words != NULL; words++)
+                words[0] = words[1];
+        return true;
+}
+
 static int run(const char *const *words, json_t **ret_report, struct error *error)
 {
         /* kept: it is made anew only when the devices may have changed */
         static char list[sizeof VOLUMES + LVM_FILTER_VOLUMES_SIZE] = VOLUMES;
         const char *all[WORDS_MAX + 1];
         size_t count = 0;
+        int r;
 
         if (!known_group.listed || ret_report == NULL) { /* others attach some meanwhile: before each change anew */
-                int r = lvm_filter_list(list + strlen(VOLUMES), error);
-
-                if (r < 0)
+                if ((r = lvm_filter_list(list + strlen(VOLUMES), error)) < 0)
                         return r;
                 known_group.listed = known_group.holders > 0;
         }
@@ -134,7 +148,8 @@ static int run(const char *const *words, json_t **ret_report, struct error *erro
         all[count] = NULL;
         if (ret_report == NULL) /* it changes something, perhaps also where it fails */
                 lvm_outdate();
-        return exec_json_run(&helper, &program, all, ret_report, error);
+        r = exec_json_run(&helper, &program, all, ret_report, error);
+        return r < 0 && leave_out_asleep(all, error) ? exec_json_run(&helper, &program, all, ret_report, error) : r;
 }
 
 bool lvm_name_is_valid(const char *name)
@@ -371,13 +386,21 @@ int lvm_create(const char *group, const char *volume, const char *type, const ch
         char needs[sizeof NEEDS + LVM_MODULES_MAX];
         const char *all[WORDS_MAX] = { "lvcreate", "-q",   "-y",  "--wipesignatures", "y", "--addtag", LVM_TAG,
                                        "-n",       volume, needs, "--type",           type };
+        const bool at_once =
+                strcmp(type, "linear") == 0 || strcmp(type, "striped") == 0; /* lvcreate has it for these */
         int count = 12;
+        int r;
 
         (void)snprintf(needs, sizeof needs, NEEDS "%s", type);
+        if (at_once)
+                all[count++] = ASLEEP_NOW;
         while (*words != NULL && count < WORDS_MAX - 2)
                 all[count++] = *words++;
         all[count] = group;
-        return run(all, NULL, error);
+        r = run(all, NULL, error);
+        if (r >= 0 && !at_once)
+                lvm_put_asleep(group, volume);
+        return r;
 }
 
 /* What the volume needs is loaded before. */
@@ -442,6 +465,15 @@ int lvm_deactivate(const char *group, const char *volume, struct error *error)
 
         (void)text_copy(named.name, sizeof named.name, volume);
         return run_on(group, &named, (const char *const[]){ "lvchange", "-q", "-an", "-K", NULL }, error);
+}
+
+void lvm_put_asleep(const char *group, const char *volume)
+{
+        struct lvm_volume named = {}; /* nothing is loaded for it */
+        struct error ignored;         /* an older lvm knows nothing of it */
+
+        (void)text_copy(named.name, sizeof named.name, volume);
+        (void)run_on(group, &named, (const char *const[]){ "lvchange", "-q", ASLEEP_NOW, NULL }, &ignored);
 }
 
 int lvm_extend(const char *group, const struct lvm_volume *volume, uint64_t size_bytes, struct error *error)

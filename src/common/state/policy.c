@@ -291,15 +291,19 @@ int policy_check_device(const struct policy *policy, const char *source, const c
         const json_t *devices = json_object_get(policy->section, "devices");
         char directory[PATH_MAX]; /* of the link that was asked for: /dev/mapper of /dev/mapper/vg-data */
         char listed[PATH_MAX];
+        char node[PATH_MAX]; /* /dev/dm-3 of /dev/mapper/vg-data, where udev made that a link */
         bool linked = devices != NULL && source != NULL && resolve(source, /* directory= */ true, directory);
         const json_t *item;
         size_t i;
 
+        if (devices == NULL || !resolve(path, /* directory= */ false, node))
+                (void)text_copy(node, sizeof node, path);
         json_array_foreach (devices, i, item) {
                 if (text_lies_in(path, json_string_value(item)))
                         return 0;
                 if (resolve(json_string_value(item), /* directory= */ false, listed) &&
-                    (text_lies_in(path, listed) || (linked && text_lies_in(directory, listed))))
+                    (text_lies_in(path, listed) || text_lies_in(node, listed) ||
+                     (linked && text_lies_in(directory, listed))))
                         return 0;
         }
         return devices == NULL ? 0 : policy_forbid(policy, path, "devices", error);
