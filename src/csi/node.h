@@ -112,6 +112,9 @@ void node_run_options(struct call *call, const char *verb, const char *const arg
 /* node_look() - ask how the volume is where the call has its path. */
 void node_look(struct call *call, call_next *next);
 
+/* node_note_publish() - a pod that has the volume may be about to start: NodeExpandVolume must not keep it from that. */
+void node_note_publish(const char *volume_id);
+
 /* ---- the calls: begin() of their rows */
 
 void node_stage(struct call *call);

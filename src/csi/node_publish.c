@@ -90,6 +90,7 @@ void node_publish(struct call *call)
                 call_fail(call, GRPC_FAILED_PRECONDITION, "staging_target_path is missing: stage the volume first");
                 return;
         }
+        node_note_publish(request->volume_id);
         use.name = work->name;
         use.read_only = request->readonly || csi_capability_reads_only(use.capability);
         options = node_options(&use, &problem);

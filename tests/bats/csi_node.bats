@@ -1082,8 +1082,8 @@ up_behind_program() {
         all_gone
 }
 
-# starts_without_growing BYTES WHY [CODE]: it is refused to grow, staged and published, with the code after which kubelet goes on; published
-# with CODE, if that is another.
+# starts_without_growing BYTES WHY: it is refused to grow, staged (as a kubelet of 1.20 asks) and published (as later ones), with the code after
+# which kubelet goes on.
 starts_without_growing() {
         stage
         answers OK || return 1
@@ -1092,7 +1092,7 @@ starts_without_growing() {
         publish
         answers OK || return 1
         expand "$1"
-        answers "${3:-FAILED_PRECONDITION}" "$2"
+        answers FAILED_PRECONDITION "$2"
 }
 
 @test "a device that is in no pool does not grow, whether it is staged or a pod has it, and starts pods: FAILED_PRECONDITION" {
@@ -1108,10 +1108,45 @@ starts_without_growing() {
         answers NOT_FOUND
 }
 
-@test "a volume for whose growth the pool has no room starts pods all the same: FAILED_PRECONDITION, and once a pod has it OUT_OF_RANGE" {
+@test "a volume for whose growth the pool has no room starts pods all the same, the first and a second one: FAILED_PRECONDITION" {
         make_pool_in_memory fast 64m
         new_volume '"parameters": {"pool": "fast"}'
-        starts_without_growing $((1 << 30)) "room for" OUT_OF_RANGE # kubelet tells the claim that a smaller size ends it
+        starts_without_growing $((1 << 30)) "room for"
+        stats
+        answers OK
+        publish pod-2
+        answers OK
+        expand $((1 << 30)) "$(target pod-2)"
+        answers FAILED_PRECONDITION "room for"
+        unpublish pod-2
+        answers OK
+        down
+        all_gone
+}
+
+@test "a block volume for whose growth the pool has no room starts pods all the same: FAILED_PRECONDITION" {
+        make_pool_in_memory fast 64m
+        CAPABILITY=$BLOCK_WRITER
+        new_volume '"parameters": {"pool": "fast"}'
+        up
+        expand $((1 << 30))
+        answers FAILED_PRECONDITION "room for"
+        down
+        all_gone
+}
+
+@test "a volume for whose growth the pool has no room is OUT_OF_RANGE once kubelet has measured it for a pod" {
+        make_pool_in_memory fast 64m
+        new_volume '"parameters": {"pool": "fast"}'
+        up
+        stats "$(target pod-2)"
+        answers NOT_FOUND
+        expand $((1 << 30))
+        answers FAILED_PRECONDITION "room for"
+        stats
+        answers OK
+        expand $((1 << 30))
+        answers OUT_OF_RANGE "room for" # kubelet tells the claim that a smaller size ends it
         down
         all_gone
 }
