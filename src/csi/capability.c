@@ -45,9 +45,14 @@ const char *csi_capability_invalid(const Csi__V1__VolumeCapability *capability)
         return NULL;
 }
 
+bool csi_capability_names_server(const Csi__V1__VolumeCapability *capability)
+{
+        return capability != NULL && csi_type_find(csi_capability_fs_type(capability))->server;
+}
+
 bool csi_capability_needs_share(const Csi__V1__VolumeCapability *capability)
 {
-        return capability != NULL && (is_many(capability) || csi_type_find(csi_capability_fs_type(capability))->server);
+        return capability != NULL && (is_many(capability) || csi_capability_names_server(capability));
 }
 
 bool csi_capabilities_need_share(size_t count, Csi__V1__VolumeCapability *const *capabilities)

@@ -32,8 +32,10 @@ const char *csi_capability_impossible(const Csi__V1__VolumeCapability *capabilit
 
 /*
  * csi_capability_needs_share() - whether only a volume on a server can be used so: writers of several nodes, or "nfs".
- * NULL: false. csi_capabilities_need_share() - whether one of several does.
+ * NULL: false. csi_capabilities_need_share() - whether one of several does. csi_capability_names_server() - whether it
+ * says "nfs".
  */
+bool csi_capability_names_server(const Csi__V1__VolumeCapability *capability);
 bool csi_capability_needs_share(const Csi__V1__VolumeCapability *capability);
 bool csi_capabilities_need_share(size_t count, Csi__V1__VolumeCapability *const *capabilities);
 

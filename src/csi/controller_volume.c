@@ -319,7 +319,8 @@ static void answer_unlimited(struct call *call, int64_t bytes)
 /*
  * One resizer works for the whole cluster, and asks the driver of its own node: a volume that this one has not may be
  * another's. There kubelet has NodeExpandVolume do all of it, and learns if there is no such volume. A volume on a
- * server is everywhere: by its id, or because nothing else can be used so.
+ * server is everywhere: by its id, or its filesystem. Its access mode does not tell: the resizer says ReadWriteMany of a
+ * PersistentVolume that has that among others (csi-lib-utils, accessmodes), and kubelet the first, which a node can have.
  */
 static bool leave_to_node(struct call *call, const Csi__V1__ControllerExpandVolumeRequest *request)
 {
@@ -329,7 +330,7 @@ static bool leave_to_node(struct call *call, const Csi__V1__ControllerExpandVolu
 
         if (bytes == 0)
                 return false;
-        if (csi_share_read(request->volume_id, &share) || csi_capability_needs_share(request->volume_capability)) {
+        if (csi_share_read(request->volume_id, &share) || csi_capability_names_server(request->volume_capability)) {
                 answer_unlimited(call, bytes);
                 return true;
         }

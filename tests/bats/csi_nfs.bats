@@ -302,7 +302,7 @@ END_OF_VOLUMES
 
 @test "a PersistentVolume that only a server can have grows at once, whatever its handle" {
         ID=nas.example.org/export
-        for CAPABILITY in '{"mount": {}, "access_mode": {"mode": "MULTI_NODE_MULTI_WRITER"}}' \
+        for CAPABILITY in '{"mount": {"fs_type": "nfs"}, "access_mode": {"mode": "MULTI_NODE_MULTI_WRITER"}}' \
                 '{"mount": {"fs_type": "nfs"}, "access_mode": {"mode": "SINGLE_NODE_WRITER"}}'; do
                 with_id ControllerExpandVolume "$ID" "\"capacity_range\": {\"required_bytes\": 16777216}, \"volume_capability\": $CAPABILITY"
                 answers OK || return 1
@@ -313,6 +313,18 @@ END_OF_VOLUMES
         done
         CAPABILITY=$WRITER expand 16777216
         answers FAILED_PRECONDITION
+}
+
+@test "a PersistentVolume of which nobody says that it is on a server grows where a pod has it, also if the resizer says ReadWriteMany of it" {
+        local many='{"mount": {}, "access_mode": {"mode": "MULTI_NODE_MULTI_WRITER"}}'
+        ID=nas.example.org/export
+        # ReadWriteOnce and ReadWriteMany are the latter for the resizer, and the former for kubelet
+        with_id ControllerExpandVolume "$ID" "\"capacity_range\": {\"required_bytes\": 16777216}, \"volume_capability\": $many"
+        answers OK
+        assert_field '[.capacity_bytes, .node_expansion_required] | map(tostring) | join(" ")' '16777216 true'
+        CAPABILITY=$many expand 16777216 # of a volume of many writers alone
+        answers OK
+        assert_field .capacity_bytes 16777216
 }
 
 @test "a PersistentVolume with any handle that a pod has from a server grows at once, also for one writer, and one with a filesystem of its own does not" {
