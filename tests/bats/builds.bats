@@ -144,7 +144,7 @@ erofs_kind() {
                 esac
                 [[ -s $root/usr/local/share/doc/flexgraft/notices/$library ]] || { echo "no notice of $library"; false; }
         done
-        is "$(grep -oE '(^|[ =])-l[a-z0-9-]+' "$FLEXGRAFT_REPO/Makefile" | tr -d ' =' | sort -u | tr '\n' ' ')" \
+        is "$(grep -v '^[[:space:]]*find ' "$FLEXGRAFT_REPO/Makefile" | grep -oE '(^|[ =])-l[a-z0-9-]+' | tr -d ' =' | sort -u | tr '\n' ' ')" \
                 "-lblkid -lcap -lcares -lcmocka -lfuse3 -ljansson -lmount -lndctl -lnghttp2 -lprotobuf-c -lseccomp -luuid "
         [[ -x $root/usr/local/sbin/mount.flexgraft && ! -e $root/sbin ]]
         run -0 make -C "$INSTALLED" install DESTDIR="$root" LINKS=/sbin

@@ -83,7 +83,7 @@ static void say_to_system(const char *line, size_t length)
                 (void)send(fd, line, length, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-static void say(int priority, const char *format, va_list arguments)
+__attribute__((format(printf, 2, 0))) static void say(int priority, const char *format, va_list arguments)
 {
         int saved = errno;
         bool system = strcmp(log_destination, "syslog") == 0;
