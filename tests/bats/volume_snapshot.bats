@@ -200,6 +200,37 @@ make_two_pools() {
         is "$(images "$SLOW_DIR")" ''
 }
 
+# make_pool_of_large_sectors NAME: a pool of images on a disk with sectors of 4096 bytes.
+make_pool_of_large_sectors() {
+        local image=$BATS_TEST_TMPDIR/$1.large device
+        make_pool "$1"
+        truncate -s 1g "$image"
+        device=$(loop_over --sector-size 4096 "$image")
+        bed_loops+=("$device")
+        mkfs.ext4 -q "$device"
+        mount "$device" "$POOL_DIR"
+}
+
+@test "a filesystem of small blocks or sectors is mounted also when its image is copied to a disk with large sectors" {
+        local type
+        make_pool_in_memory small 2g
+        make_pool_of_large_sectors large
+        for type in ext4 xfs; do
+                created "{\"name\": \"$type\", \"size\": \"300m\", \"pool\": \"small\", \"fsType\": \"$type\", \"parameters\": {\"preallocate\": \"false\"}}"
+                mount_volume "$type"
+                echo text >"$(global_dir "$type")/file"
+                unmount_volume "$type"
+                created "{\"name\": \"$type-copy\", \"from\": \"$type\", \"pool\": \"large\"}"
+                mount_volume "$type-copy"
+                is "$(<"$(global_dir "$type-copy")/file")" text "$type"
+                unmount_volume "$type-copy"
+        done
+        created '{"name": "new", "size": "32m", "pool": "large", "fsType": "ext4"}'
+        mount_volume new
+        is "$(blockdev --getss "${DEVICES[new]}")" 4096 "sectors of a new volume"
+        unmount_volume new
+}
+
 @test "a copy of an image that has all its blocks is sparse, and its parameters say so" {
         local pool
         make_pool slow

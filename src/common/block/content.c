@@ -97,6 +97,25 @@ int content_tags(int fd, uint64_t offset_bytes, uint64_t size_bytes, char ret_la
         return 0;
 }
 
+unsigned content_block_bytes(int fd, uint64_t offset_bytes)
+{
+        cleanup_probe blkid_probe probe = blkid_new_probe();
+        char text[16];
+        uint64_t size;
+
+        if (probe == NULL || blkid_probe_set_device(probe, fd, (blkid_loff_t)offset_bytes, 0) < 0 ||
+            blkid_probe_enable_superblocks(probe, 1) < 0 ||
+            blkid_probe_set_superblocks_flags(probe, BLKID_SUBLKS_TYPE) < 0 ||
+            blkid_probe_filter_superblocks_usage(probe, BLKID_FLTR_ONLYIN, BLKID_USAGE_FILESYSTEM) < 0 ||
+            blkid_do_safeprobe(probe) != 0)
+                return 0;
+        copy_value(probe, "BLOCK_SIZE", text, sizeof text);
+        /* a device has a power of two of bytes, at least a sector */
+        return text_number(text, UINT16_MAX + 1U, &size) && size >= SECTOR_BYTES && (size & (size - 1)) == 0
+                       ? (unsigned)size
+                       : 0;
+}
+
 static uint64_t in_bytes(blkid_loff_t sectors)
 {
         return sectors < 0 || (uint64_t)sectors > UINT64_MAX / SECTOR_BYTES ? UINT64_MAX

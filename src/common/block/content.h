@@ -28,6 +28,12 @@ int content_fs_type(int fd, uint64_t offset_bytes, uint64_t size_bytes, const ch
 int content_tags(int fd, uint64_t offset_bytes, uint64_t size_bytes, char ret_label[CONTENT_LABEL_SIZE],
                  char ret_uuid[CONTENT_UUID_SIZE]);
 
+/*
+ * content_block_bytes() - the size of the sectors of the filesystem in a file, from there on; of ext2 to ext4, of its
+ * blocks: on a device with larger ones it cannot be mounted. 0: it holds none that is known.
+ */
+unsigned content_block_bytes(int fd, uint64_t offset_bytes);
+
 struct content_partition {
         unsigned number; /* from 1 */
         uint64_t offset_bytes;

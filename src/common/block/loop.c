@@ -183,14 +183,14 @@ bool loop_device_path(uint64_t number, char *ret_path)
  * The size of its blocks is that of the disk below the image. Left to the kernel, it would be larger once the image
  * shares blocks with another, and what was formatted before could not be mounted (docs/KERNEL.md#loop-devices).
  */
-static unsigned block_size_for(int image_fd)
+unsigned loop_device_block_bytes(int file_fd)
 {
         static const char *const names[] = { "queue/logical_block_size", "../queue/logical_block_size" };
         char text[32];
         uint64_t size;
         struct stat st;
 
-        for (size_t i = 0; i < sizeof names / sizeof names[0] && fstat(image_fd, &st) == 0; i++)
+        for (size_t i = 0; i < sizeof names / sizeof names[0] && fstat(file_fd, &st) == 0; i++)
                 if (block_device_attribute(st.st_dev, names[i], text, sizeof text) == 0 &&
                     text_number(text, BLOCK_MAX, &size) && size >= BLOCK_LEAST)
                         return (unsigned)size;
@@ -213,8 +213,8 @@ static int configure(const char *path, int image_fd, const char *image, const ch
                      struct loop_device *ret_device, struct error *error)
 {
         struct loop_config config = { .fd = (unsigned)image_fd,
-                                      .block_size =
-                                              form->sector_bytes != 0 ? form->sector_bytes : block_size_for(image_fd),
+                                      .block_size = form->sector_bytes != 0 ? form->sector_bytes
+                                                                            : loop_device_block_bytes(image_fd),
                                       .info = { .lo_offset = form->offset_bytes, .lo_sizelimit = form->size_bytes } };
         cleanup_close int fd = open_loop(path, form->read_only ? O_RDONLY : O_RDWR, error);
         int writable = 0;

@@ -107,6 +107,12 @@ struct loop_form {
 };
 
 /*
+ * loop_device_block_bytes() - the size of the blocks of the disk below a file: that of a loop device over the file, for
+ * which no other is given.
+ */
+unsigned loop_device_block_bytes(int file_fd);
+
+/*
  * loop_device_attach() - attach a file to a free loop device, in one call (LOOP_CONFIGURE, Linux 5.8), with direct I/O
  * if the file's filesystem supports it.
  *

@@ -151,6 +151,7 @@ static int attach_new(struct volume_call *call, const struct loop_image *image, 
 
         if (call->kind->find_offset != NULL && (r = call->kind->find_offset(image->fd, &form.offset_bytes, error)) < 0)
                 return r;
+        form.sector_bytes = loop_image_sector_bytes(image, form.offset_bytes);
         call->record.device[0] = '\0';
         loop_device_tag(call->config.state_dir, call->record.driver, volume_record_key(call->record.name),
                         call->record.name, tag);

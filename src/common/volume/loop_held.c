@@ -49,7 +49,7 @@ static int check_free(const struct loop_image *image, struct error *error)
 int loop_held_attach(struct volume_call *call, struct error *error)
 {
         cleanup_loop_image struct loop_image image = LOOP_IMAGE_NONE;
-        const struct loop_form form = { .ends = true };
+        struct loop_form form = { .ends = true };
         cleanup_close int fd = -EBADF;
         struct loop_device device;
         char tag[LOOP_TAG_SIZE];
@@ -62,6 +62,7 @@ int loop_held_attach(struct volume_call *call, struct error *error)
                                     image.path);
         if ((r = check_free(&image, error)) < 0 || (r = loop_image_watch(call, &image, error)) < 0)
                 return r;
+        form.sector_bytes = loop_image_sector_bytes(&image, 0);
         loop_device_tag(call->config.state_dir, call->driver, volume_record_key(call->request->name),
                         call->request->name, tag);
         fd = loop_device_attach(image.fd, image.path, tag, &form, &device, error);

@@ -11,6 +11,8 @@
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "block/content.h"
+#include "block/loop.h"
 #include "pool/pool.h"
 #include "pool/pool_count.h"
 #include "pool/pool_sums.h"
@@ -18,6 +20,8 @@
 #include "process/log.h"
 #include "provision/image.h"
 #include "volume/provisioned.h"
+
+#define SECTOR_LEAST 512U /* no filesystem has smaller ones */
 
 void loop_image_release(struct loop_image *image)
 {
@@ -218,6 +222,14 @@ int loop_image_watch(const struct volume_call *call, struct loop_image *image, s
                 image->promised_bytes = pool_image_promise(image->pool_fd, image->name, &st);
         image->watched = true;
         return pool_sums_watch(call->config.state_dir, image->pool_fd, image->name, image->promised_bytes, error);
+}
+
+unsigned loop_image_sector_bytes(const struct loop_image *image, uint64_t offset_bytes)
+{
+        const unsigned of_disk = loop_device_block_bytes(image->fd);
+        const unsigned of_content = of_disk > SECTOR_LEAST ? content_block_bytes(image->fd, offset_bytes) : 0;
+
+        return of_content > 0 && of_content < of_disk ? of_content : 0;
 }
 
 /* An image that has all its blocks gets those that it grows by. */

@@ -67,6 +67,12 @@ int loop_image_open(const struct volume_call *call, struct loop_image *image, st
  */
 int loop_image_watch(const struct volume_call *call, struct loop_image *image, struct error *error);
 
+/*
+ * loop_image_sector_bytes() - the sectors that its loop device must have (struct loop_form): those of the disk, or smaller
+ * ones that its filesystem, made on another disk, was made with. offset_bytes: where the device begins.
+ */
+unsigned loop_image_sector_bytes(const struct loop_image *image, uint64_t offset_bytes);
+
 /* loop_image_grow() - make the file larger. Errors: EROFS; those of ftruncate(2). */
 int loop_image_grow(const struct volume_call *call, struct loop_image *image, uint64_t size_bytes, struct error *error);
 
