@@ -339,6 +339,19 @@ check_ext4_option() {
         assert_node_unchanged
 }
 
+@test "an xfs with smaller sectors than its device is told by the kernel's messages, not by a kernel that is too old" {
+        make_device xfs
+        losetup --detach "$DEVICE"
+        DEVICE=$(loop_over --sector-size 4096 "$IMAGE")
+        bed_loops+=("$DEVICE")
+        start_container plain
+        helper mount-block "$(block_request)"
+        assert_failure EINVAL
+        assert_field .error.operation fsconfig
+        [[ $(json_field .error.hint) == *dmesg* ]]
+        assert_mounts_at /data 0
+}
+
 @test "a bad value fails with the kernel's message" {
         make_device ext4
         start_container plain

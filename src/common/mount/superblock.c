@@ -127,9 +127,10 @@ int superblock_options(int context_fd, const struct mount_options *options, stru
 
 int superblock_create(int context_fd, const char *source, struct error *error)
 {
-        if (fsconfig(context_fd, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
-                return fail_with_messages(context_fd, errno, OPERATION_FSCONFIG, source, error);
-        return 0;
+        if (fsconfig(context_fd, FSCONFIG_CMD_CREATE, NULL, NULL, 0) == 0)
+                return 0;
+        /* xfs says ENOSYS of blocks or sectors that it cannot have here; a kernel without the call failed before */
+        return fail_with_messages(context_fd, errno == ENOSYS ? EINVAL : errno, OPERATION_FSCONFIG, source, error);
 }
 
 int superblock_create_on(int context_fd, const char *fs_type, const char *device, const struct mount_options *options,
