@@ -254,6 +254,20 @@ node_of_ours() {
         assert_nothing_left
 }
 
+@test "a loop device of another node with the same kernel stays, though the state directories of both have one path" {
+        local as_other=(unshare --mount sh -c 'mount -t tmpfs -o mode=0700 tmpfs "$0" && exec "$@"' "$STATE_DIR")
+        attached_loop data
+        HELPER_PREFIX=("${as_other[@]}")
+        finds_nothing_to_do
+        HELPER_PREFIX=() CALL_PREFIX=("${as_other[@]}")
+        kubelet_detach data
+        CALL_PREFIX=()
+        is "$(loops_of_test)" "${DEVICES[data]}"
+        kubelet_detach data
+        is "$(loops_of_test)" ''
+        assert_nothing_left
+}
+
 @test "an idle loop device of ours goes although its image is deleted" {
         attached_loop data
         rm "$(record_of data)" "$(image_of data)"

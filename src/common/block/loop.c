@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "block/device.h"
@@ -128,16 +129,28 @@ bool loop_device_is_end(int r)
         return r == -ENOTCONN || r == -ESTALE || r == -EIO;
 }
 
+#define DELETED " (deleted)" /* what d_path() in fs/d_path.c adds */
+
+bool loop_device_is_elsewhere(const struct loop_device *device)
+{
+        char backing[PATH_MAX];
+        struct stat st;
+
+        if (!loop_backing_path(device->path + strlen("/dev/"), backing) || backing[0] != '/' ||
+            text_ends(backing, DELETED))
+                return false; /* nobody knows */
+        return fstatat(AT_FDCWD, backing, &st, AT_NO_AUTOMOUNT) < 0 ? file_is_gone(errno) || errno == ENOTDIR
+                                                                    : !loop_device_is_over(device, &st);
+}
+
 /*
  * Whether what sysfs has of a file can be the file of this path: where that was unmounted meanwhile, it begins at the mount
  * (d_path() in fs/d_path.c), and it may have a note.
  */
 static bool is_path_of(char *backing, const char *file)
 {
-        static const char note[] = " (deleted)";
-
-        if (text_ends(backing, note) && !text_ends(file, note))
-                backing[strlen(backing) - strlen(note)] = '\0';
+        if (text_ends(backing, DELETED) && !text_ends(file, DELETED))
+                backing[strlen(backing) - strlen(DELETED)] = '\0';
         return backing[0] == '/' && text_ends(file, backing);
 }
 

@@ -71,6 +71,13 @@ int loop_device_look_at(int fd, const char *path, struct loop_device *ret_device
 /* loop_device_is_over() - whether it shows this file, or a part of it. */
 bool loop_device_is_over(const struct loop_device *device, const struct stat *file);
 
+/*
+ * loop_device_is_elsewhere() - whether its file has a path that leads to no such file here: that of another node with the
+ * same kernel, as where nodes are containers, of which each sees the loop devices of all. A tag says nothing then, as their
+ * state directories have one path.
+ */
+bool loop_device_is_elsewhere(const struct loop_device *device);
+
 /* loop_device_path() - the path of a loop device, 32 bytes, by makedev(); false: it is none, or a guard's. */
 bool loop_device_path(uint64_t number, char *ret_path);
 

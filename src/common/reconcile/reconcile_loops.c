@@ -82,7 +82,8 @@ static int reconcile_loop(const struct loop_device *loop, void *argument, struct
         struct reconcile_round *round = argument;
         uint64_t key;
 
-        if (!loop_device_tagged_by(loop->tag, round->config.state_dir, &key) || loop->ending)
+        if (!loop_device_tagged_by(loop->tag, round->config.state_dir, &key) || loop->ending ||
+            loop_device_is_elsewhere(loop))
                 return 0;
         if (state_open(round->config.state_dir, "volumes", !round->reconcile->dry_run, &state, error) < 0)
                 reconcile_problem(round->reconcile, loop->path, error);

@@ -60,7 +60,8 @@ static int match(const struct loop_device *device, void *argument, struct error 
 
         (void)error;
         if (search->st != NULL ? !loop_device_is_over(device, search->st)
-                               : !is_of_volume(search->call, device) || (search->attached && device->ending))
+                               : !is_of_volume(search->call, device) || (search->attached && device->ending) ||
+                                         loop_device_is_elsewhere(device))
                 return 0;
         search->found = *device;
         return 1;
@@ -361,13 +362,14 @@ static int detach_one(struct volume_call *call, const struct loop_device *device
         return 0;
 }
 
-/* Detach every device of the volume: more than one where a record was lost. */
+/* Detach every device of the volume: more than one where a record was lost. What the record names is the volume's for sure. */
 static int detach_all(struct volume_call *call, struct error *error)
 {
         struct search search;
         int r = recorded_device(call, &search.found, error);
 
-        if (r < 0 || (r > 0 && search.found.lost && (r = detach_one(call, &search.found, error)) < 0))
+        if (r < 0 ||
+            (r > 0 && (search.found.lost || !search.found.ending) && (r = detach_one(call, &search.found, error)) < 0))
                 return r;
         while ((r = find_tagged(call, &search, error)) == 1)
                 if ((r = detach_one(call, &search.found, error)) < 0)
