@@ -268,6 +268,23 @@ node_of_ours() {
         assert_nothing_left
 }
 
+@test "a loop device of the machine that has no name in /dev of a node, which is a container, stops nothing" {
+        local device
+        truncate -s 1M "$BATS_TEST_TMPDIR/file"
+        device=$(loop_over "$BATS_TEST_TMPDIR/file")
+        bed_loops+=("$device")
+        attached_loop data
+        rm "$(record_of data)"
+        mkdir "$BATS_TEST_TMPDIR/dev"
+        HELPER_PREFIX=(unshare --mount sh -c 'mount -t tmpfs tmpfs "$0" && cp -a /dev/null /dev/loop-control "$1" "$0" &&
+                mount --move "$0" /dev && shift && exec "$@"' "$BATS_TEST_TMPDIR/dev" "${DEVICES[data]}")
+        reconcile
+        HELPER_PREFIX=()
+        did "${DEVICES[data]}"
+        wait_until 5 device_is_free "${DEVICES[data]}"
+        is "$(loops_of_test)" "$device"
+}
+
 @test "an idle loop device of ours goes although its image is deleted" {
         attached_loop data
         rm "$(record_of data)" "$(image_of data)"

@@ -157,6 +157,20 @@ static int pass_over(const struct list *list, const char *device, int reason, st
                                       "the filesystem of %s, which %s is attached to, does not answer", path, device);
 }
 
+/*
+ * A node that is a container sees in sysfs all loop devices of the machine, and has those in its /dev that were there when it
+ * started. What has no name there is no device of this node's own; but it may be over the file that is sought.
+ */
+static int pass_over_unnamed(const struct list *list, const char *device, struct error *error)
+{
+        char path[PATH_MAX];
+        char sought_path[PATH_MAX];
+        const char *name = read_file_path(device, path);
+        const char *sought = list->sought_fd < 0 ? NULL : sought_name(list, sought_path);
+
+        return sought == NULL || strcmp(sought, name) != 0 ? 0 : fail(error, ENOENT, "open", device);
+}
+
 static int tell(const struct list *list, loop_device_function *function, void *argument, struct error *error)
 {
         int r = 0;
@@ -168,6 +182,8 @@ static int tell(const struct list *list, loop_device_function *function, void *a
                         r = function(&list->devices[i], argument, error);
                 else if (list->results[i] == -ENXIO || !is_attached(path))
                         continue; /* detached meanwhile */
+                else if (list->results[i] == ENOENT)
+                        r = pass_over_unnamed(list, path, error);
                 else if (list->results[i] > 0)
                         r = fail(error, list->results[i], "open", path);
                 else
