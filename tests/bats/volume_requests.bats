@@ -182,6 +182,14 @@ keys_beside() {
         existed true
 }
 
+@test "a volume that is larger than a file of the caller may be (ulimit -f) is refused, and nothing is left" {
+        HELPER_PREFIX=(prlimit --fsize=1048576:1048576)
+        create '{"name": "data", "size": "16m"}'
+        HELPER_PREFIX=()
+        refused EFBIG
+        assert_no_volume
+}
+
 @test "a snapshot needs a name of its own, and is taken or restored" {
         local line
         while IFS= read -r line; do

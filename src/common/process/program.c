@@ -120,6 +120,7 @@ static int begin_process(const struct program *program, struct error *error)
         /* whatever the caller's is: what is made in containers and on shares is for others, too */
         (void)umask(022);
         (void)signal(SIGPIPE, SIG_IGN); /* a closed pipe is a failed write */
+        (void)signal(SIGXFSZ, SIG_IGN); /* so is a file that is larger than the caller's limit */
         (void)signal(SIGCHLD, SIG_DFL); /* if the parent left it ignored, children could not be waited for */
         return 0;
 }
