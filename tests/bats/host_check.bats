@@ -457,6 +457,20 @@ no_xfs_is_mounted() {
         [[ $(row user-namespaces advice) == *user.max_user_namespaces* ]]
 }
 
+@test "a /dev that lacks a loop device of the kernel is missing, as new ones will not be there either" {
+        local device
+        truncate -s 1M "$BATS_TEST_TMPDIR/file"
+        device=$(loop_over "$BATS_TEST_TMPDIR/file")
+        bed_loops+=("$device")
+        mkdir "$BATS_TEST_TMPDIR/dev"
+        HELPER_PREFIX=(unshare --mount sh -c 'mount -t tmpfs tmpfs "$0" && cp -a /dev/null /dev/loop-control "$0" && mount --move "$0" /dev && exec "$@"'
+                "$BATS_TEST_TMPDIR/dev")
+        check '{"kinds": ["loop"]}'
+        HELPER_PREFIX=()
+        is "$status $(missing)" '1 loop-devices'
+        [[ $(row loop-devices found) == "the kernel has /dev/loop"*", and /dev has not"* && $(row loop-devices advice) == *"give it /dev" ]]
+}
+
 @test "a loop device's control file that is another device is missing" {
         hidden /dev/loop-control
         check '{"kinds": ["loop"]}'

@@ -293,6 +293,11 @@ int loop_device_attach(int image_fd, const char *image, const char *tag, const s
                         return fail(error, errno, "ioctl", LOOP_CONTROL);
                 (void)snprintf(path, sizeof path, "/dev/loop%d", number);
                 r = configure(path, image_fd, image, tag, form, ret_device, error);
+                if (r == -ENOENT)
+                        r = fail_because(error, ENOENT, "open", path,
+                                         "the kernel has %s, and /dev has not: a node that is a container needs the "
+                                         "machine's /dev",
+                                         path);
         }
         return r;
 }

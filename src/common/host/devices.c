@@ -19,6 +19,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/text.h"
@@ -28,6 +29,8 @@
 /* Their minor numbers (Documentation/admin-guide/devices.txt of the kernel). */
 #define MISC_FUSE 229
 #define MISC_LOOP_CONTROL 237
+
+#define NAME_MS 100 /* until a new device is in /dev */
 
 /* Whether a driver has registered a misc device, by its name there. Nothing is loaded. */
 static bool misc_is_registered(const char *name)
@@ -88,10 +91,39 @@ void probe_fuse(const char *argument, struct host_finding *ret_finding)
         find_control("/dev/fuse", MISC_FUSE, "fuse", "fuse", ret_finding);
 }
 
+/* A loop device that the kernel has, and /dev has not; false: there is none. */
+static bool find_unnamed_loop(char *ret_path)
+{
+        DIR *list = opendir("/sys/block");
+        const struct dirent *entry;
+        bool found = false;
+
+        while (list != NULL && !found && (entry = readdir(list)) != NULL) {
+                char device[64];
+
+                (void)snprintf(device, sizeof device, "/sys/block/%.32s", entry->d_name);
+                (void)snprintf(ret_path, PATH_MAX, "/dev/%.32s", entry->d_name);
+                /* it may be gone by now */
+                found = text_starts(entry->d_name, "loop") && access(ret_path, F_OK) < 0 && access(device, F_OK) == 0;
+        }
+        if (list != NULL)
+                (void)closedir(list); /* only read from */
+        return found;
+}
+
+/* In a container /dev may be one of its own, with what was there when it started: then no new loop device can be opened. */
 void probe_loop(const char *argument, struct host_finding *ret_finding)
 {
+        char path[PATH_MAX];
+
         (void)argument;
         find_control("/dev/loop-control", MISC_LOOP_CONTROL, "loop-control", "loop", ret_finding);
+        if (ret_finding->state != HOST_OK || !find_unnamed_loop(path))
+                return;
+        clock_pause_ms(NAME_MS);
+        if (find_unnamed_loop(path))
+                host_found(ret_finding, HOST_MISSING, "the kernel has %s, and /dev has not: it is not the machine's",
+                           path);
 }
 
 /* A loop device that is bound to no file; -ENODEV: there is none that could be opened. */
