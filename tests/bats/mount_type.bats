@@ -482,6 +482,24 @@ remounts() {
         is_away db
 }
 
+@test "a directory of a pool has the flags of its profile on the node, too, but for what an option says" {
+        mkdir -m 0700 "$BATS_TEST_TMPDIR/dirs"
+        printf '{"name": "dirs", "type": "directory", "path": "%s"}\n' "$BATS_TEST_TMPDIR/dirs" >"$FLEXGRAFT_POOLS/dirs.json"
+        write_profiles '"safe": {"resource_provider_selector": {"resource_providers": [{"type": "org.flexgraft.directory", "name": "dirs"}]},
+                "volume_capabilities": {"mount": {"mount_flags": ["nosuid", "noexec", "noatime"]}, "access_mode": {"mode": "SINGLE_NODE_WRITER"}}}'
+        created '{"name": "site", "size": "8m", "profile": "safe"}'
+        mount_type site "$POINT"
+        ends_with 0
+        is "$(shown VFS-OPTIONS)" rw,nosuid,noexec,noatime
+        umount_type "$POINT"
+        ends_with 0
+        by_name mount.flexgraft site "$POINT" -o exec,relatime
+        ends_with 0
+        is "$(shown VFS-OPTIONS)" rw,nosuid,relatime
+        umount_type "$POINT"
+        ends_with 0
+}
+
 @test "mount -o remount says what it cannot do, and changes nothing" {
         made db
         mount_type db "$POINT" -o remount,ro

@@ -113,9 +113,10 @@ static int give_owner(const struct node_mount *mount, int mount_fd, struct error
 
 static int set_attributes(const struct node_mount *mount, int mount_fd, struct error *error)
 {
-        const struct mount_attributes attributes = { .set = mount->set, .clear = mount->clear };
+        struct mount_attributes attributes = { .set = mount->set, .clear = mount->clear };
         cleanup_close int user_ns_fd = -EBADF;
 
+        volume_by_name_add_attributes(&volume, &attributes);
         if (mount->map.user_count > 0 && (user_ns_fd = idmap_open(&mount->map, error)) < 0)
                 return user_ns_fd;
         return detached_mount_set(mount_fd, mount->name, &attributes, user_ns_fd, error);

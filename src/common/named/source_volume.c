@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/vfs.h>
 
 #include "base/fd.h"
@@ -172,27 +171,12 @@ static int check_type(const struct injection *injection, struct error *error)
                             "the volume holds a filesystem of type %s, and %.64s was requested", found, asked);
 }
 
-/* What the pool and the volume say holds, whatever the request says. Access time is a choice of four, not a bit. */
-static void add_attributes(struct mount_attributes *attributes, uint64_t set)
-{
-        const uint64_t atime = (set & MOUNT_ATTR__ATIME) != 0 ? MOUNT_ATTR__ATIME : 0;
-
-        attributes->set = (attributes->set & ~atime) | set;
-        attributes->clear = (attributes->clear & ~set) | atime;
-}
-
-/* What a clone of a stage would have of it: a request may say otherwise. */
-static void inherit_attributes(struct mount_attributes *attributes, uint64_t set)
-{
-        add_attributes(attributes, set & ~attributes->clear);
-}
-
 /* Of a server: its owners only remap shows, on most kernels. */
 static int settle_apart(struct injection *injection, const struct volume_by_name *volume, struct error *error)
 {
         use_keys_add_all(injection->record.uses, volume->call.record.uses);
         (void)text_copy(injection->fs_type, sizeof injection->fs_type, volume->call.kind->word);
-        add_attributes(&injection->attributes, volume->call.attributes);
+        volume_by_name_add_attributes(volume, &injection->attributes);
         return attributes_map(injection, error);
 }
 
@@ -232,7 +216,7 @@ static int make_clone(struct injection *injection, bool owned, struct error *err
         if (volume_by_name_is_apart(volume))
                 return (r = take_subdir(injection, error)) < 0 ? r : settle_apart(injection, volume, error);
         if (volume->call.kind != NULL && !volume->call.kind->has_device) {
-                inherit_attributes(&injection->attributes, volume->call.attributes);
+                volume_by_name_add_attributes(volume, &injection->attributes);
                 injection->alone = access_is_single(record->access_mode);
         }
         use_keys_add_device(injection->record.uses, record->device_number);

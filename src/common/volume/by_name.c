@@ -12,7 +12,6 @@
 
 #include "base/fd.h"
 #include "base/text.h"
-#include "mount/detached.h"
 #include "mount/identity.h"
 #include "pool/record.h"
 #include "process/log.h"
@@ -273,6 +272,21 @@ bool volume_by_name_is_apart(const struct volume_by_name *volume)
 bool volume_by_name_has_any_filesystem(const struct volume_by_name *volume)
 {
         return volume->call.kind != NULL && volume->call.kind->any_filesystem;
+}
+
+/* Access time is a choice of four, not a bit. */
+void volume_by_name_add_attributes(const struct volume_by_name *volume, struct mount_attributes *attributes)
+{
+        uint64_t set = volume->call.attributes;
+        uint64_t atime;
+
+        if (volume->call.kind == NULL || volume->call.kind->has_device)
+                return; /* its stage has them */
+        if (!volume_by_name_is_apart(volume))
+                set &= ~attributes->clear;
+        atime = (set & MOUNT_ATTR__ATIME) != 0 ? MOUNT_ATTR__ATIME : 0;
+        attributes->set = (attributes->set & ~atime) | set;
+        attributes->clear = (attributes->clear & ~set) | atime;
 }
 
 int volume_by_name_stage(struct volume_by_name *volume, struct error *error)

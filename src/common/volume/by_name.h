@@ -16,6 +16,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
+#include "mount/detached.h"
 #include "provision/request.h"
 #include "state/policy.h"
 #include "volume/call.h"
@@ -71,6 +72,13 @@ bool volume_by_name_is_apart(const struct volume_by_name *volume);
  * which perhaps cannot be id-mapped.
  */
 bool volume_by_name_has_any_filesystem(const struct volume_by_name *volume);
+
+/*
+ * volume_by_name_add_attributes() - after volume_by_name_stage(): what the flags of its profile, and of its pool, say of a
+ * mount of a volume that is not staged. Of a directory of the node attributes may say otherwise, as of a clone of a stage;
+ * of one on a share they may not.
+ */
+void volume_by_name_add_attributes(const struct volume_by_name *volume, struct mount_attributes *attributes);
 
 /*
  * volume_by_name_attach() - for raw: ensure that it is made and attached. call.record names the device. Needs the
