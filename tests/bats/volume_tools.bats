@@ -94,6 +94,26 @@ teardown() {
         is "$(stat --format %s "$POOL/data.img")" 1048576
 }
 
+@test "the same name with another reclaimPolicy or eraseAfter is refused, not taken for the volume that is deleted in another way" {
+        created '{"name": "data", "size": "1m"}'
+        create '{"name": "data", "size": "1m", "reclaimPolicy": "retain"}'
+        refused EEXIST reclaimPolicy modify '"delete"'
+        create '{"name": "data", "size": "1m", "eraseAfter": false}'
+        refused EEXIST eraseAfter modify '"true"'
+        created '{"name": "data", "size": "1m", "reclaimPolicy": "delete", "eraseAfter": true}'
+        existed true
+        created '{"name": "data", "modify": true, "reclaimPolicy": "retain", "eraseAfter": false}'
+        created '{"name": "data", "size": "1m", "reclaimPolicy": "retain", "eraseAfter": false}'
+        existed true
+        create '{"name": "data", "size": "1m", "eraseAfter": true}'
+        refused EEXIST eraseAfter modify '"false"'
+        removed '{"name": "data"}'
+        is "$(images)" data.img
+        created '{"name": "kept", "pool": "default", "id": "data.img"}'
+        create '{"name": "kept", "pool": "default", "id": "data.img", "reclaimPolicy": "delete"}'
+        refused EEXIST reclaimPolicy '"retain"'
+}
+
 @test "without preallocation the image is sparse, and counted as if it were full" {
         local before
         make_pool_in_memory fast 32m

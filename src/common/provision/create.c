@@ -82,6 +82,7 @@ static int check_same(const struct provision_call *call, const struct provision_
                 { "target", request->target, record->target },
                 { "source", request->from, record->copy_of },
                 { "namespace", is_noted_later(request, record) ? NULL : request->namespace, record->namespace },
+                { "reclaimPolicy (which \"modify\" changes)", request->reclaim_policy, record->reclaim_policy },
         };
         char size[32];
 
@@ -92,6 +93,9 @@ static int check_same(const struct provision_call *call, const struct provision_
                 return fail_different(request->name, "maker, a FlexVolume driver", record->driver, error);
         if (request->parameters != NULL && !has_parameters(request, record))
                 return fail_different(request->name, "set of parameters", "", error);
+        if ((request->erases || request->keeps_content) && record->keeps_content != request->keeps_content)
+                return fail_different(request->name, "eraseAfter (which \"modify\" changes)",
+                                      record->keeps_content ? "false" : "true", error);
         if (request->limit_bytes != 0 && record->size_bytes > request->limit_bytes)
                 return fail_because(error, EEXIST, "create volume", request->name,
                                     "a volume of this name exists, of %llu bytes, and the limit is %llu",
