@@ -111,6 +111,20 @@ torn_records() {
         assert_nothing_left
 }
 
+@test "a record torn while a pod has the volume keeps it from no other pod" {
+        lifecycle_up data type=loop size=8Mi
+        truncate -s 20 "$(record_of data)"
+        POD=pod-2 kubelet_publish data # kubelet does not stage it again
+        is "$(jq --raw-output .source "$(record_of data)")" "$(image_of data)"
+        POD=pod-3 kubelet_publish data
+        is "$(loops_of_test)" "${DEVICES[data]}"
+        POD=pod-3 kubelet_unpublish data
+        POD=pod-2 kubelet_unpublish data
+        lifecycle_down data
+        rm "$(record_of data).bad"
+        assert_nothing_left
+}
+
 @test "a record torn while the volume is attached does not attach it twice" {
         attached_loop data
         local device=${DEVICES[data]}

@@ -22,6 +22,7 @@
 #include "volume/mappable_exchange.h"
 #include "volume/mount_dir.h"
 #include "volume/pod_device.h"
+#include "volume/provisioned.h"
 #include "volume/same.h"
 #include "volume/sighting.h"
 #include "volume/used.h"
@@ -149,8 +150,10 @@ static int check_attached(struct volume_call *call, struct error *error)
         if (r == 0)
                 return fail_because(error, ENODEV, "mount", call->request->dir,
                                     "the volume is not attached to this node; call attach and mountdevice first");
-        volume_call_init_record(call); /* where there is none */
-        return 0;
+        if (call->recorded)
+                return 0;
+        /* its record was lost: attach finds the device, too, and begins one that says what it is of */
+        return (r = provisioned_hold(call, error)) < 0 ? r : call->kind->attach(call, error);
 }
 
 /* Who may open a device's node writes to it, however it is mounted: a reader's device refuses that itself. */
