@@ -183,6 +183,19 @@ pod-1"
         nothing_is_left
 }
 
+@test "a profile for readers makes no volume for one pod, which would be empty for ever" {
+        local what
+        export FLEXGRAFT_PROFILES=$BATS_TEST_TMPDIR/profiles.json
+        for what in '{"mount": {}, "access_mode": {"mode": "SINGLE_NODE_READER_ONLY"}}' \
+                '{"mount": {"mount_flags": ["ro"]}, "access_mode": {"mode": "SINGLE_NODE_WRITER"}}'; do
+                echo '{"profile_matrix": {"read": {"csi_plugin_type_selector": {"plugin_type": "org.flexgraft.loop"},
+                        "volume_capabilities": '"$what"', "create_parameters": {}}}}' >"$FLEXGRAFT_PROFILES"
+                call mount "$DIR" "$(spec scratch ephemeral=true size=8Mi profile=read)"
+                assert_refused read-only
+                nothing_is_left
+        done
+}
+
 @test "a policy's kinds name ephemeral, and the type of its pool" {
         write_policy '"kinds": ["loop"]'
         call mount "$DIR" "$SPEC"

@@ -17,6 +17,7 @@
 #include "mount/open_files.h"
 #include "pool/record.h"
 #include "provision/provision.h"
+#include "state/access.h"
 #include "volume/call.h"
 #include "volume/device_filesystem.h"
 #include "volume/kinds.h"
@@ -154,6 +155,13 @@ static bool has_made(const char *state_dir, const char *dir)
 
 /* ---- make */
 
+static int check_writable(const struct volume_request *request, struct error *error)
+{
+        return !request->read_only ? 0
+                                   : fail_because(error, EROFS, "make volume", request->name,
+                                                  "an ephemeral volume is empty at first: it cannot be read-only");
+}
+
 /* parameters: an object, owned by the caller. */
 static int provision(const struct volume_call *call, const char *name, json_t *parameters,
                      char ret_problem[PROFILES_PROBLEM_SIZE], struct error *error)
@@ -174,9 +182,8 @@ static int provision(const struct volume_call *call, const char *name, json_t *p
                 return r;
         if (wanted.size_bytes == 0)
                 return fail_because(error, EINVAL, "make volume", "size", "an ephemeral volume needs a \"size\"");
-        if (request->read_only)
-                return fail_because(error, EROFS, "make volume", request->name,
-                                    "an ephemeral volume is empty at first: it cannot be read-only");
+        if ((r = check_writable(request, error)) < 0)
+                return r;
         wanted.keeps_content = erase != NULL && strcmp(erase, "false") == 0;
         wanted.erases = erase != NULL && !wanted.keeps_content;
         if (usage != NULL)
@@ -223,6 +230,10 @@ static int use(struct volume_call *call, const char *name, json_t *parameters, s
                 return r == -ENOENT ? fail(error, ENOENT, OPERATION_FIND_RECORD, name) : r;
         if ((r = check_type(call, record.pool_type, error)) < 0 ||
             (r = provisioned_keep(call->request, &record, error)) < 0)
+                return r;
+        /* by the mount flags, or the access mode, of its profile */
+        call->request->read_only = call->request->read_only || access_reads_only(record.access_mode);
+        if ((r = check_writable(call->request, error)) < 0)
                 return r;
         if (json_object_get(call->request->options, kind_kata.flag) != NULL)
                 (void)json_object_set(parameters, kind_kata.flag,
