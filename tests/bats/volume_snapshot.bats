@@ -101,6 +101,17 @@ teardown() {
         refused ENOENT nonesuch
 }
 
+@test "volume-create does not take a snapshot for the volume of its name" {
+        created '{"name": "data", "size": "1m"}'
+        snapped '{"name": "data", "snapshot": "monday"}'
+        create '{"name": "monday", "size": "1m"}'
+        refused EEXIST 'a snapshot of data'
+        create '{"name": "monday", "from": "data"}'
+        refused EEXIST 'a snapshot of data'
+        removed '{"name": "monday"}'
+        created '{"name": "monday", "size": "1m"}'
+}
+
 @test "a snapshot of an earlier volume of the name is none of a new one, and is not restored to it" {
         make_pool_that_shares fast 1g
         created '{"name": "data", "size": "8m", "pool": "fast"}'

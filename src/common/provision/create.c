@@ -86,6 +86,10 @@ static int check_same(const struct provision_call *call, const struct provision_
         };
         char size[32];
 
+        if (record->snapshot_of[0] != '\0')
+                return fail_because(error, EEXIST, "create volume", request->name,
+                                    "something else has the name \"%.200s\": a snapshot of %.200s", request->name,
+                                    record->snapshot_of);
         for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
                 if (pairs[i][1] != NULL && strcmp(pairs[i][1], pairs[i][2]) != 0)
                         return fail_different(request->name, pairs[i][0], pairs[i][2], error);
