@@ -388,13 +388,14 @@ PLACE = install -d $(DESTDIR)$(1)/.flexgraft-install && install -m 0755 $(2) $(D
 	$(if $(3),for verb in $(3); do ln -f $(DESTDIR)$(libexecdir)/flexdriver $(DESTDIR)$(1)/.flexgraft-install/$$verb || exit 1; done && )mv -f \
 	$(DESTDIR)$(1)/.flexgraft-install/* $(DESTDIR)$(1) && rmdir $(DESTDIR)$(1)/.flexgraft-install
 
-# LINKS=/sbin: links there to what mount(8) runs, where sbindir is none of its places.
+# LINKS=/sbin: links there to what mount(8) runs, where sbindir is none of its places; /sbin may be another name of sbindir.
 install: all generated
 	install -d $(DESTDIR)$(sbindir) $(DESTDIR)$(libexecdir)/verbs $(DESTDIR)$(hooksdir) $(DESTDIR)$(unitdir)
 	install -d $(foreach section,5 7 8,$(DESTDIR)$(mandir)/man$(section)) $(DESTDIR)$(docdir)/docs
 	$(call PLACE,$(sbindir),$(HELPERS:%=$(BIN)/%) $(VOLUME_TOOLS:%=$(BIN)/%) $(NODE_TOOLS:%=$(BIN)/%) $(COMMAND:%=$(BIN)/%) $(CSI:%=$(BIN)/%) $(MOUNT_TYPES:%=$(BIN)/%) \
 		scripts/install-flexvolume scripts/install-csi scripts/pv-to-csi scripts/flexgraft-metrics)
-	$(if $(LINKS),install -d $(DESTDIR)$(LINKS) && ln -sf $(MOUNT_TYPES:%=$(sbindir)/%) $(DESTDIR)$(LINKS))
+	$(if $(LINKS),install -d $(DESTDIR)$(LINKS) && \
+		{ [ $(DESTDIR)$(LINKS) -ef $(DESTDIR)$(sbindir) ] || ln -sf $(MOUNT_TYPES:%=$(sbindir)/%) $(DESTDIR)$(LINKS); })
 	$(call PLACE,$(libexecdir),$(BIN)/flexdriver $(BIN)/remap-daemon)
 	$(call PLACE,$(libexecdir)/verbs,$(BIN)/verbs/pmem-namespaces,$(VERBS))
 	ln -sfn ../remap-daemon $(DESTDIR)$(libexecdir)/verbs/remap-daemon

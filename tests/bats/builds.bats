@@ -158,6 +158,17 @@ erofs_kind() {
         is "$(cd "$root" && find . -path '*flexgraft*')" ""
 }
 
+@test "make install PREFIX=/usr LINKS=/sbin succeeds where /sbin is a link to /usr/sbin, and leaves the programs there" {
+        local root=$BATS_TEST_TMPDIR/root
+        installed
+        mkdir -p "$root/usr/sbin"
+        ln -s usr/sbin "$root/sbin"
+        run -0 make -C "$INSTALLED" install DESTDIR="$root" PREFIX=/usr LINKS=/sbin
+        [[ -x $root/sbin/mount.flexgraft && ! -L $root/sbin/mount.flexgraft && -x $root/usr/libexec/flexgraft/flexdriver ]]
+        run -0 make -C "$INSTALLED" uninstall DESTDIR="$root" PREFIX=/usr LINKS=/sbin
+        is "$(cd "$root" && find . -type f)" ""
+}
+
 @test "for arm64 all is built and installed on this machine: programs of that machine, filters with its calls, and the same schemas" {
         local root=$BATS_TEST_TMPDIR/root libraries=() name program programs=()
         for name in $("$FLEXGRAFT_REPO/scripts/install-deps" --list build); do
