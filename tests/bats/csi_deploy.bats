@@ -111,6 +111,14 @@ teardown() {
         assert_field '.containers[0].args | contains(["--enable-capacity=true", "--feature-gates=Topology=true"])' true
 }
 
+@test "for a driver of another name the document names each manifest that has the name" {
+        local file text
+        text=$(sed -n '/^The path at the end of `deploy.csi.sidecars.yaml`/,/^$/p' "$FLEXGRAFT_REPO/docs/kubernetes.md")
+        for file in $(cd "$DEPLOY/csi" && grep -lE '^[^#]*\bcsi\.flexgraft\.io' -- *.yaml); do
+                [[ $text == *"$file\`"* ]] || { echo "nothing is said of $file"; false; }
+        done
+}
+
 @test "the container's command is one that install-csi takes, in the image that the Dockerfile makes" {
         local words node=$BATS_TEST_TMPDIR/node from=$BATS_TEST_TMPDIR/from name
         mapfile -t words < <(documents "$DEPLOY/csi/container.yaml" 'select(.kind == "DaemonSet") | .spec.template.spec.containers[0].command[]' | jq -r .)
