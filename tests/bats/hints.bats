@@ -271,6 +271,15 @@ follow_all() {
         follow_keys mount-block "{\"container\": $CONTAINER_PID, \"source\": \"$DEVICE\", \"target\": \"/disk\", \"raw\": true}"
 }
 
+@test "where a container may only read a raw device that another one wants to write, the hint leads to a mount" {
+        make_device blank
+        start_container plain 100000
+        helper mount-block "{\"container\": $CONTAINER_PID, \"source\": \"$DEVICE\", \"target\": \"/disk\", \"raw\": true, \"readOnly\": true}"
+        assert_success
+        start_container plain 200000
+        follow_keys mount-block "{\"container\": $CONTAINER_PID, \"source\": \"$DEVICE\", \"target\": \"/disk\", \"raw\": true}"
+}
+
 @test "where a device cannot be written, the hint leads to a mount" {
         start_container plain
         make_device ext4

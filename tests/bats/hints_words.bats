@@ -528,6 +528,24 @@ table() {
         works mount-block "$(raw_request)"
 }
 
+@test "where a container may write to a raw device, the hint of another one's call leads to a mount" {
+        local hint="what a container or a pod may write to is shared with nobody; mount-remove takes it from a container" first
+        make_device ext4
+        start_container plain 100000
+        helper mount-block "$(raw_request)"
+        assert_success
+        first=$(remove_request /disk)
+        start_container plain 200000
+        fails EBUSY "$hint" mount-block "$(raw_request)"
+        fails EBUSY "$hint" mount-block "$(raw_request '"readOnly": true')"
+        fails EBUSY "$hint" mount-block "$(device_request)"
+        helper mount-remove "$first"
+        assert_success
+        works mount-block "$(raw_request)"
+        works mount-block "$(raw_request '"readOnly": true')"
+        works mount-block "$(device_request)"
+}
+
 # ---- volumes and pools
 
 volumes_setup() {

@@ -54,6 +54,7 @@
 
 /* Of kinds of mounts, volumes and pools. */
 #define OPERATION_FIND_DEVICE "find device"
+#define OPERATION_SHARE_DEVICE "share device"
 #define OPERATION_PROBE "probe"
 #define OPERATION_ALLOW_DEVICE "allow device"
 #define OPERATION_OPEN_IMAGE "open image"

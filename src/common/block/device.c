@@ -32,6 +32,8 @@ const struct hint block_hints[] = {
           "mount-image mounts the filesystem in an image file; for a directory use mount-bind" },
         { OPERATION_FIND_DEVICE, EBUSY,
           "findmnt, lsblk and lsof show what uses it; \"readOnly\": true allows sharing it" },
+        { OPERATION_SHARE_DEVICE, EBUSY,
+          "what a container or a pod may write to is shared with nobody; mount-remove takes it from a container" },
         { OPERATION_FIND_DEVICE, EROFS, "\"readOnly\": true mounts it read-only" },
         { OPERATION_FIND_DEVICE, ENOENT, "lsblk -f, or blkid where there is no udev, lists devices, labels and UUIDs" },
         { OPERATION_PROBE, ENODATA,

@@ -39,7 +39,8 @@ static int add_other(const struct mount_record *other, const char *id, void *arg
 struct claim {
         const struct mount_record *record;
         bool writes;
-        bool any; /* the container itself, too */
+        bool any;     /* the container itself, too */
+        bool written; /* by that other one: then "readOnly" would change nothing */
         char text[USES_TEXT_SIZE];
 };
 
@@ -55,6 +56,7 @@ static int match_claim(const struct use *use, void *argument, struct error *erro
             (mount_record_same_id(use->mount->id, record->id) ||
              container_same_namespace(&use->mount->mnt_ns, &record->mnt_ns)))
                 return 0;
+        claim->written = use->writes;
         uses_describe(use, claim->text);
         return 1;
 }
@@ -73,7 +75,8 @@ static int check_claim(const char *state_dir, struct claim *claim, uint64_t devi
         r = uses_each_released(state_dir, keys, claim->record->id, match_claim, claim, error);
         if (r <= 0)
                 return r;
-        return fail_because(error, EBUSY, OPERATION_FIND_DEVICE, claim->record->origin, "in use by %s", claim->text);
+        return fail_because(error, EBUSY, claim->written ? OPERATION_SHARE_DEVICE : OPERATION_FIND_DEVICE,
+                            claim->record->origin, "in use by %s", claim->text);
 }
 
 /* A device that one container may write is in no other container, and no pod's: two writers would destroy its content. */
