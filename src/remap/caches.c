@@ -398,7 +398,7 @@ int caches_begin(void)
 
 bool caches_rest(void (*function)(void), const struct timespec *until)
 {
-        if (pthread_mutex_timedlock(&at_work, until) != 0)
+        if (pthread_mutex_clocklock(&at_work, CLOCK_MONOTONIC, until) != 0)
                 return false;
         function();
         (void)pthread_mutex_unlock(&at_work);

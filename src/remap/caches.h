@@ -19,7 +19,7 @@
 int caches_begin(void);
 
 /*
- * caches_rest() - run function() while that thread holds no mutex. False: not done, as it has one until that time (CLOCK_REALTIME),
+ * caches_rest() - run function() while that thread holds no mutex. False: not done, as it has one until that time (CLOCK_MONOTONIC),
  * since a server does not answer.
  */
 bool caches_rest(void (*function)(void), const struct timespec *until);

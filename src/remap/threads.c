@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "caches.h"
 #include "caller.h"
 #include "interrupts.h"
@@ -62,11 +63,10 @@ static struct {
 /* New requests may depend on repeated ones, and are read after these, or after REPLAY_SECONDS. */
 static void wait_for_replays(void)
 {
-        struct timespec until;
+        const struct timespec until = clock_after_ms(REPLAY_SECONDS * 1000);
 
-        (void)clock_gettime(CLOCK_REALTIME, &until); /* cannot fail for this clock */
-        until.tv_sec += REPLAY_SECONDS;
-        while (threads.replays > 0 && pthread_cond_timedwait(&threads.ended, &threads.mutex, &until) != ETIMEDOUT)
+        while (threads.replays > 0 &&
+               pthread_cond_clockwait(&threads.ended, &threads.mutex, CLOCK_MONOTONIC, &until) != ETIMEDOUT)
                 ;
         threads.replays = 0;
         threads.repeated = true;
@@ -197,14 +197,12 @@ static void give_back(int slot)
 /* With the mutex held, while parked. */
 static void wait_to_be_woken(int slot)
 {
-        struct timespec until;
+        const struct timespec until = clock_after_ms(LARGE_MS);
 
-        (void)clock_gettime(CLOCK_REALTIME, &until); /* cannot fail for this clock */
-        until.tv_sec += LARGE_MS / 1000;
         while (threads.woken == 0)
                 if (!has_large)
                         (void)pthread_cond_wait(&threads.wake, &threads.mutex);
-                else if (pthread_cond_timedwait(&threads.wake, &threads.mutex, &until) == ETIMEDOUT)
+                else if (pthread_cond_clockwait(&threads.wake, &threads.mutex, CLOCK_MONOTONIC, &until) == ETIMEDOUT)
                         give_back(slot);
 }
 
@@ -294,16 +292,12 @@ static void rest_waiters(void)
 }
 
 /* New requests wait meanwhile, but not for longer: one that waits for a server that does not answer may never end. */
-static bool rest_within(int ms)
+static bool rest_within(unsigned ms)
 {
-        struct timespec until;
+        const struct timespec until = clock_after_ms(ms);
         bool rested;
 
-        (void)clock_gettime(CLOCK_REALTIME, &until); /* cannot fail for this clock */
-        until.tv_nsec += ms * 1000000L;
-        until.tv_sec += until.tv_nsec / 1000000000L;
-        until.tv_nsec %= 1000000000L;
-        if (pthread_rwlock_timedwrlock(&threads.at_work, &until) != 0)
+        if (pthread_rwlock_clockwrlock(&threads.at_work, CLOCK_MONOTONIC, &until) != 0)
                 return false;
         rested = caches_rest(rest_waiters, &until);
         (void)pthread_rwlock_unlock(&threads.at_work);

@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "answer.h"
+#include "base/clock.h"
 #include "caller.h"
 #include "closing.h"
 #include "descriptors.h"
@@ -191,14 +192,8 @@ static void *retry(void *ignored)
                         (void)pthread_cond_wait(&changed, &mutex);
                         continue;
                 }
-                (void)clock_gettime(CLOCK_REALTIME, &until); /* cannot fail for this clock */
-                until.tv_sec += shared->network ? 1 : 0;
-                until.tv_nsec += AGAIN_MS * 1000000L;
-                if (until.tv_nsec >= 1000000000L) {
-                        until.tv_nsec -= 1000000000L;
-                        until.tv_sec++;
-                }
-                (void)pthread_cond_timedwait(&changed, &mutex, &until);
+                until = clock_after_ms(AGAIN_MS + (shared->network ? 1000 : 0));
+                (void)pthread_cond_clockwait(&changed, &mutex, CLOCK_MONOTONIC, &until);
         }
         return NULL;
 }

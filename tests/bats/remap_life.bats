@@ -214,6 +214,31 @@ ends_waiting() {
         ends_waiting
 }
 
+# waits_with WHICH: of the daemon's threads that wait until some time, those by WHICH clock: futex(2) of FUTEX_WAIT_BITSET, a private one, with
+# and without FUTEX_CLOCK_REALTIME.
+waits_with() {
+        local operation call found time
+        the_remap_process remap-daemon
+        case $1 in
+        settable) operation=0x189 ;;
+        other) operation=0x89 ;;
+        esac
+        while read -r call _ found _ time _; do
+                [[ $call == 202 && $found == "$operation" && $time != 0x0 ]] && return
+        done < <(cat "/proc/$REPLY/task"/*/syscall)
+        return 1
+}
+
+# It looks ten times in a second whether the lock is free.
+@test "a process that waits for a lock is looked after by a clock that nobody sets back" {
+        [[ $(uname -m) == x86_64 ]] || skip "the numbers of system calls are those of x86_64"
+        only_remap
+        begin_waiting
+        wait_until 10 waits_with other
+        run ! waits_with settable
+        ends_waiting
+}
+
 # is_in_fcntl PID COMMAND: its first thread.
 is_in_fcntl() {
         [[ $(cut -d' ' -f1,3 "/proc/$1/syscall" 2>/dev/null) == "72 $2" ]]

@@ -18,6 +18,24 @@ static inline int64_t clock_now_ms(void)
         return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+/*
+ * clock_after_ms() - that time of CLOCK_MONOTONIC, for pthread_cond_clockwait() and its like. What pthread_cond_timedwait() waits by is
+ * set back by people and by NTP: a short wait would be as long as that.
+ */
+static inline struct timespec clock_after_ms(unsigned milliseconds)
+{
+        struct timespec time;
+
+        (void)clock_gettime(CLOCK_MONOTONIC, &time); /* likewise */
+        time.tv_sec += milliseconds / 1000;
+        time.tv_nsec += milliseconds % 1000 * 1000000L;
+        if (time.tv_nsec >= 1000000000L) {
+                time.tv_nsec -= 1000000000L;
+                time.tv_sec++;
+        }
+        return time;
+}
+
 /* clock_seconds() - since 1970, for people. */
 static inline uint64_t clock_seconds(void)
 {
