@@ -258,14 +258,19 @@ check_type() {
         assert_nothing_left
 }
 
+# broken_off IDENTITY: formatting of the attached volume was broken off, and the record calls its image so.
+broken_off() {
+        # what mkfs leaves when it is killed: much, but the superblock
+        mkfs.ext4 -q -F "${DEVICES[data]}"
+        dd if=/dev/zero "of=${DEVICES[data]}" bs=1k count=2 conv=notrunc,fsync 2>/dev/null
+        edit_record data ".formatting = \"$1\""
+}
+
 @test "formatting that was broken off is begun again" {
         kubelet_attach data type=loop size=8Mi
         json=$(<"$(record_of data)")
         assert_field .formatting ''
-        # what mkfs leaves when it is killed: much, but the superblock
-        mkfs.ext4 -q -F "${DEVICES[data]}"
-        dd if=/dev/zero "of=${DEVICES[data]}" bs=1k count=2 conv=notrunc,fsync 2>/dev/null
-        edit_record data ".formatting = \"$(image_identity "$(image_of data)")\""
+        broken_off "$(image_identity "$(image_of data)")"
         kubelet_stage data
         json=$(<"$(record_of data)")
         assert_field .formatting ''
@@ -274,6 +279,45 @@ check_type() {
         echo text >"$(pod_dir data)/file"
         take_down data
         run -0 e2fsck -fn "$(image_of data)"
+        assert_nothing_left
+}
+
+@test "formatting that a reboot broke off is begun again where the pool's filesystem has another device number since" {
+        kubelet_attach data type=loop size=8Mi
+        [[ $(image_identity "$(image_of data)") == *@* ]] || skip "the filesystem here tells no birth of files"
+        broken_off "$(image_identity "$(image_of data)" 65297)"
+        kubelet_stage data
+        json=$(<"$(record_of data)")
+        assert_field .formatting ''
+        take_down data
+        run -0 e2fsck -fn "$(image_of data)"
+        assert_nothing_left
+}
+
+@test "formatting that an earlier version's call broke off is begun again" {
+        local identity
+        kubelet_attach data type=loop size=8Mi
+        identity=$(image_identity "$(image_of data)")
+        broken_off "${identity%@*}"
+        kubelet_stage data
+        take_down data
+        run -0 e2fsck -fn "$(image_of data)"
+        assert_nothing_left
+}
+
+@test "another image that has the inode of one whose formatting was broken off is not touched" {
+        local before identity
+        kubelet_attach data type=loop size=8Mi
+        identity=$(image_identity "$(image_of data)")
+        [[ $identity == *@* ]] || skip "the filesystem here tells no birth of files"
+        broken_off "${identity%@*}@1.000000000"
+        before=$(cksum <"${DEVICES[data]}")
+        make_dir "$(global_dir data)"
+        call mountdevice "$(global_dir data)" "${DEVICES[data]}" "${SPECS[data]}"
+        assert_refused 'unknown data'
+        rmdir "$(global_dir data)"
+        is "$(cksum <"${DEVICES[data]}")" "$before" "sum of the device"
+        kubelet_detach data
         assert_nothing_left
 }
 

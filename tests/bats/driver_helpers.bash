@@ -557,9 +557,12 @@ can_grow_ext4() {
         (((16#$effective >> 24) & 1))
 }
 
-# What a record calls the device, or image, whose filesystem is being made: image_identity FILE, block_identity DEVICE.
+# What a record calls the device, or image, whose filesystem is being made: image_identity FILE [NUMBER], block_identity DEVICE. NUMBER: of
+# the filesystem's device then.
 image_identity() {
-        printf '%x:%s\n' "$(stat --format %d "$1")" "$(stat --format %i "$1")"
+        local birth
+        birth=$(stat --format %.9W "$1")
+        printf '%x:%s%s\n' "${2:-$(stat --format %d "$1")}" "$(stat --format %i "$1")" "$([[ $birth != [1-9]* ]] || echo "@$birth")"
 }
 
 block_identity() {

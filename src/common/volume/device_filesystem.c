@@ -59,6 +59,20 @@ static int format(struct volume_call *call, const struct block_device *device, c
         return filesystem_make(device, type, preallocate, call->config.command_seconds, error);
 }
 
+/*
+ * An image keeps its inode and its birth when its filesystem gets another device number, as after a reboot, and no other
+ * one that is given its inode has the same birth. Records of earlier versions, and filesystems that tell no birth, have
+ * "DEVICE:INODE" alone.
+ */
+static bool is_same_identity(const char *one, const char *other)
+{
+        const size_t length = strcspn(one, "@");
+
+        if (one[length] != '\0' && strchr(other, '@') != NULL)
+                return strcmp(strchr(one, ':'), other + strcspn(other, ":")) == 0;
+        return length == strcspn(other, "@") && memcmp(one, other, length) == 0;
+}
+
 int device_filesystem_unmake(const struct volume_call *call, struct error *error)
 {
         char identity[VOLUME_IDENTITY_SIZE];
@@ -70,7 +84,7 @@ int device_filesystem_unmake(const struct volume_call *call, struct error *error
         volume_call_device(call, &device);
         if ((r = call->kind->identify(call, identity, error)) < 0)
                 return r;
-        return filesystem_unmake(&device, strcmp(identity, call->record.formatting) == 0, error);
+        return filesystem_unmake(&device, is_same_identity(identity, call->record.formatting), error);
 }
 
 /* Gives: ret_type, and ret_formatted: the record must say so, durably, before the filesystem is used. */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -388,15 +389,26 @@ static int detach(struct volume_call *call, struct error *error)
         return r == 0 || device.ending ? detach_all(call, error) : detach_one(call, &device, error);
 }
 
+/* "DEVICE:INODE@BIRTH" of the image; without a birth where its filesystem tells none (device_filesystem_unmake()). */
 static int identify(const struct volume_call *call, char *ret_identity, struct error *error)
 {
         struct loop_device device;
+        struct statx image;
+        struct stat st;
+        int length;
         int r = loop_device_look(call->record.device, &device, error);
 
         if (r < 0)
                 return r;
-        (void)snprintf(ret_identity, VOLUME_IDENTITY_SIZE, "%llx:%llu", (unsigned long long)device.file_device,
-                       (unsigned long long)device.file_inode);
+        length = snprintf(ret_identity, VOLUME_IDENTITY_SIZE, "%llx:%llu", (unsigned long long)device.file_device,
+                          (unsigned long long)device.file_inode);
+        if (statx(AT_FDCWD, call->record.source, AT_SYMLINK_NOFOLLOW, STATX_INO | STATX_BTIME, &image) < 0 ||
+            (image.stx_mask & STATX_BTIME) == 0)
+                return 0;
+        st = (struct stat){ .st_dev = makedev(image.stx_dev_major, image.stx_dev_minor), .st_ino = image.stx_ino };
+        if (loop_device_is_over(&device, &st))
+                (void)snprintf(ret_identity + length, VOLUME_IDENTITY_SIZE - (size_t)length, "@%lld.%09u",
+                               (long long)image.stx_btime.tv_sec, image.stx_btime.tv_nsec);
         return 0;
 }
 
