@@ -864,6 +864,19 @@ detached() {
         is_away db
 }
 
+@test "a volume whose record was lost is detached where a link leads to the state directory" {
+        ln -s "$STATE_DIR" "$BATS_TEST_TMPDIR/linked"
+        STATE_DIR=$BATS_TEST_TMPDIR/linked write_config ''
+        made db
+        start_container plain
+        mount_volume db /data
+        assert_success
+        rm "$STATE_DIR/volumes/db.json"
+        stop_container "$CONTAINER_PID"
+        detached db
+        is_away db
+}
+
 @test "a readOnly mount of a volume stays read-only, whatever the container's root remounts" {
         made db
         start_container plain

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 #include "process/log.h"
 #include "process/privileges.h"
@@ -162,6 +163,19 @@ static bool is_meant(const struct volume_call *call)
                (call->record.node[0] == '\0' || strcasecmp(call->record.node, call->request->node) == 0);
 }
 
+/* The list of mounts has the state directory's path without links: /var/lib/kubelet may be one to another disk. */
+static bool is_named_stage(const struct volume_call *call, const char *dir)
+{
+        char named[PATH_MAX];
+        struct error ignored;
+        struct stat stage;
+        struct stat st;
+
+        return named_stage_is(&call->config, dir) ||
+               (named_stage_dir(call, named, &ignored) == 0 && stat(named, &stage) == 0 && stat(dir, &st) == 0 &&
+                stage.st_dev == st.st_dev && stage.st_ino == st.st_ino);
+}
+
 /* Without a record: the tag of a loop device still tells which volume it belongs to. */
 static int detach_lost(struct volume_call *call, struct error *error)
 {
@@ -171,7 +185,7 @@ static int detach_lost(struct volume_call *call, struct error *error)
         volume_choose_lost(call);
         if ((r = call->kind->look(call, error)) < 0)
                 return r;
-        if (r > 0 && mount_dir_find(call, dir, error) == 0 && named_stage_is(&call->config, dir)) {
+        if (r > 0 && mount_dir_find(call, dir, error) == 0 && is_named_stage(call, dir)) {
                 if ((r = volume_check_unused(call, "detach", error)) < 0 ||
                     (r = named_stage_unmount(call, dir, error)) < 0)
                         return r;
