@@ -49,15 +49,20 @@ static void *close_released(void *ignored)
         return NULL;
 }
 
-void released_end(void)
+int released_end(void)
 {
         pthread_t thread;
+        int r;
 
         answer_releases();
         released.count = 0;
         for (uint32_t fd = 0; fd < shared->descriptors && released.count < RELEASED_MAX; fd++)
                 if (shared->uses[fd] == USE_RELEASED)
                         released.fds[released.count++] = (int)fd;
-        if (released.count > 0 && pthread_create(&thread, NULL, close_released, NULL) == 0)
+        if (released.count == 0)
+                return 0;
+        r = -pthread_create(&thread, NULL, close_released, NULL);
+        if (r == 0)
                 (void)pthread_detach(thread); /* cannot fail for a new thread */
+        return r;
 }

@@ -7,8 +7,9 @@
 
 /*
  * released_end() - of those that the last daemon did not get to close: answer the requests to release them, and have another
- * thread close them: a server may be slow to answer.
+ * thread close them: a server may be slow to answer. Returns 0 or negative errno: there is no such thread, and whoever waits
+ * for their locks would wait as long as this daemon lives.
  */
-void released_end(void);
+int released_end(void);
 
 #endif

@@ -85,19 +85,22 @@ static void end_replay(void)
 
 static void *serve(void *argument);
 
-/* With the mutex held. */
-static void start_thread(int for_slot)
+/* With the mutex held. Returns 0 or negative errno: the existing threads go on. */
+static int start_thread(int for_slot)
 {
         pthread_t thread;
+        int r;
 
         threads.taken[for_slot] = true;
-        if (pthread_create(&thread, NULL, serve, (void *)(intptr_t)for_slot) == 0)
+        r = -pthread_create(&thread, NULL, serve, (void *)(intptr_t)for_slot);
+        if (r == 0)
                 (void)pthread_detach(thread); /* cannot fail for a new thread */
         else
-                threads.taken[for_slot] = false; /* the existing threads go on */
+                threads.taken[for_slot] = false;
+        return r;
 }
 
-/* With the mutex held. Have another thread read. */
+/* With the mutex held. Have another thread read. Where there can be none, those that read or answer do it later. */
 static void start_listener(void)
 {
         if (threads.parked > threads.woken) {
@@ -107,9 +110,20 @@ static void start_listener(void)
         }
         for (int i = 0; i < THREADS_MAX; i++)
                 if (!threads.taken[i]) {
-                        start_thread(i);
+                        (void)start_thread(i);
                         return;
                 }
+}
+
+/* With the mutex held. Unless those that repeat requests read next. Returns 0 or negative errno: nobody would ever read. */
+static int start_first_listener(void)
+{
+        for (int i = 0; i < THREADS_MAX; i++)
+                if (threads.taken[i]) {
+                        start_listener();
+                        return 0;
+                }
+        return start_thread(0);
 }
 
 static void finish(int r)
@@ -315,18 +329,22 @@ void threads_rest(void (*function)(void))
         }
 }
 
-/* Begin to repeat what the last daemon left. */
-static void replay(void)
+/* Begin to repeat what the last daemon left. Returns 0 or negative errno, with nothing repeated. */
+static int replay(void)
 {
-        released_end();
+        const int r = released_end();
+
+        if (r < 0)
+                return r;
         replay_waiters();
         (void)pthread_mutex_lock(&threads.mutex);
         for (int i = 0; i < THREADS_MAX; i++)
                 threads.replays += request_buffer(i)->len > 0;
         for (int i = 0; i < THREADS_MAX; i++)
                 if (request_buffer(i)->len > 0)
-                        start_thread(i); /* it repeats that request first */
+                        (void)start_thread(i); /* it repeats that request first; or the one that has the slot next */
         (void)pthread_mutex_unlock(&threads.mutex);
+        return 0;
 }
 
 /*
@@ -365,22 +383,24 @@ int threads_serve(void)
 
         (void)pthread_rwlock_rdlock(&threads.at_work);
         if (!shared->network)
-                r = pthread_create(&thread, NULL, watch_listener, NULL);
+                r = -pthread_create(&thread, NULL, watch_listener, NULL);
         if (r == 0 && shared->served)
                 session_greet();
         if (r == 0 && shared->begun) /* else there is nothing, and looking would take memory for all the buffers */
-                replay();
+                r = replay();
         (void)pthread_rwlock_unlock(&threads.at_work);
-        if (r != 0)
-                return -r;
+        if (r < 0)
+                return r;
         shared->begun = true; /* before anything is read */
         (void)pthread_mutex_lock(&threads.mutex);
         wait_for_replays();
         (void)pthread_mutex_unlock(&threads.mutex);
         (void)pthread_rwlock_rdlock(&threads.at_work);
         (void)pthread_mutex_lock(&threads.mutex);
-        session_is_ready();
-        start_listener();
+        if ((r = start_first_listener()) == 0)
+                session_is_ready(); /* it goes on with what it has read when this thread has left the mutex */
+        else
+                threads.result = r; /* the keeper starts another daemon */
         (void)pthread_rwlock_unlock(&threads.at_work);
         while (threads.result == RUNNING)
                 (void)pthread_cond_wait(&threads.ended, &threads.mutex);

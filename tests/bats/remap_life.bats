@@ -841,6 +841,26 @@ refused() {
         remap_processes_end
 }
 
+@test "a daemon that gets too few threads to serve with, over a server, serves as soon as it gets them" {
+        local count old
+        serve_a_server
+        the_remap_process remap-keeper
+        no_more_processes "$REPLY"
+        # one more each time: the keeper, its daemon, and the threads of that
+        for count in 2 3 4 5; do
+                the_remap_process remap-daemon
+                old=$REPLY
+                echo "$count" >"$GROUP/pids.max"
+                kill -KILL "$old"
+                wait_until 10 refused "$(($(refusals) + 1))"
+                echo max >"$GROUP/pids.max"
+                wait_until 10 there_is_another remap-daemon "$old"
+                timeout 20 "${ENTER[@]}" touch "/data/$count"
+                [[ -e $BATS_TEST_TMPDIR/tmpfs/$count ]]
+                remember_remap_processes
+        done
+}
+
 # bats test_tags=kernel,kernel_too
 @test "when both are killed the container gets ENOTCONN, and mount-list and volume-reconcile say so" {
         only_remap
