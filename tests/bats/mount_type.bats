@@ -60,6 +60,19 @@ teardown() {
         is_away db
 }
 
+@test "with the disk of the records full umount detaches the volume, so that it can be deleted to make room" {
+        made db
+        mount_type db "$POINT"
+        ends_with 0
+        dd if=/dev/zero "of=$STATE_DIR/filler" bs=4k 2>/dev/null || :
+        dd if=/dev/zero "of=$STATE_DIR/filler2" bs=1 2>/dev/null || :
+        umount_type "$POINT"
+        ends_with 0
+        is_away db
+        removed '{"name": "db"}'
+        rm "$STATE_DIR"/filler*
+}
+
 @test "a directory that is mounted below another mount, or below a covered directory, stays in use" {
         local dir=$BATS_TEST_TMPDIR/srv/site cover
         mkdir -p "$dir"

@@ -96,7 +96,7 @@ static void let_go(struct job *job)
         int r;
 
         volume_record_forget(&call->record, job->target);
-        if ((r = mount_dir_save(call, job->left)) < 0 ||
+        if ((r = mount_dir_save_unmounted(call, job->left)) < 0 ||
             (r = volume_by_name_let_go(&volume, /* mount_id= */ NULL, job->left)) < 0)
                 return;
         if (r > 0)

@@ -20,6 +20,7 @@
 #include "mount/identity.h"
 #include "mount/mountinfo.h"
 #include "mount/on_node.h"
+#include "process/log.h"
 #include "volume/provisioned.h"
 
 /* stat(2) gives an anonymous device number for btrfs; mountinfo names the device, by whichever path udev has told it last. */
@@ -227,6 +228,16 @@ int mount_dir_save(struct volume_call *call, struct error *error)
         if (!volume_kind_has_device(record->kind) && record->published_count == 0 && record->staged.dir == NULL)
                 return volume_call_remove_record(call, error);
         return volume_call_save(call, FILE_ORDERED, error);
+}
+
+int mount_dir_save_unmounted(struct volume_call *call, struct error *error)
+{
+        int r = mount_dir_save(call, error);
+
+        if (r != -ENOSPC && r != -EDQUOT && r != -EROFS)
+                return r;
+        log_say("the record cannot be written: %s", error_text(-r)); /* detach removes it */
+        return 0;
 }
 
 static int place(const struct volume_call *call, int mount_fd, unsigned made, struct error *error)

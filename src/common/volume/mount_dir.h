@@ -75,4 +75,10 @@ int mount_dir_put(struct volume_call *call, const struct mount_dir_new *new, str
 /* mount_dir_save() - write the record; a kind without a device has one only while it is mounted somewhere. */
 int mount_dir_save(struct volume_call *call, struct error *error);
 
+/*
+ * mount_dir_save_unmounted() - the same when the directory that the record names no more is unmounted. On a disk that is full
+ * or read-only the outdated record stays, without harm, and this is a success: what comes next may make room.
+ */
+int mount_dir_save_unmounted(struct volume_call *call, struct error *error);
+
 #endif

@@ -366,13 +366,7 @@ int volume_unmount(struct volume_call *call, struct error *error)
                 forget_filesystem(call);
         } else if (!call->recorded || volume_kind_has_device(call->record.kind))
                 return 0;
-        r = mount_dir_save(call, error);
-        if (r == -ENOSPC || r == -EDQUOT || r == -EROFS) {
-                /* it is unmounted; an outdated record does no harm, and detach removes it */
-                log_say("the record cannot be written: %s", error_text(-r));
-                return 0;
-        }
-        return r;
+        return mount_dir_save_unmounted(call, error);
 }
 
 int volume_unpublish(struct volume_call *call, struct error *error)
