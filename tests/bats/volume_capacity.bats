@@ -338,3 +338,20 @@ fills() {
                 is "$status" 2 "the exit status with $arguments"
         done
 }
+
+@test "sparse images that are each as large as a file can be leave no room, also two of them" {
+        local name
+        for name in one two; do
+                call attach "$(spec "$name" type=loop size=9223372036854771712)" "$NODE"
+                assert_field .status Success
+                is "$(available default)" 0
+        done
+        create '{"name": "data", "size": "1m"}'
+        refused ENOSPC
+        call detach one "$NODE"
+        removed '{"name": "one"}'
+        is "$(available default)" 0
+        call detach two "$NODE"
+        removed '{"name": "two"}'
+        created '{"name": "data", "size": "1m"}'
+}

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -197,6 +198,14 @@ static int note(struct count *count, const char *name, const struct stat *st, ui
         return 0;
 }
 
+#define SUM_MAX ((uint64_t)INT64_MAX) /* as much as a sum that is kept can be (pool_sums.c) */
+
+/* One image may be nearly as large, so that two would make the sum small. */
+static void add(uint64_t *sum, uint64_t bytes)
+{
+        *sum = bytes < SUM_MAX - *sum ? *sum + bytes : SUM_MAX;
+}
+
 static int add_image(const char *name, const struct stat *st, void *argument, struct error *error)
 {
         struct count *count = argument;
@@ -205,8 +214,8 @@ static int add_image(const char *name, const struct stat *st, void *argument, st
 
         if (r < 0)
                 return fail(error, -r, "count images", name);
-        count->use.full_bytes += (uint64_t)st->st_size;
-        count->use.owed_bytes += promised;
+        add(&count->use.full_bytes, (uint64_t)st->st_size);
+        add(&count->use.owed_bytes, promised);
         return 0;
 }
 
@@ -298,5 +307,7 @@ int pool_count(int pool_fd, int files_fd, struct pool_use *ret_use, struct error
         if ((r = pool_images_each(pool_fd, add_image, &count, error)) < 0)
                 return r;
         *ret_use = count.use;
+        if (count.use.full_bytes == SUM_MAX || count.use.owed_bytes == SUM_MAX)
+                return 0; /* what is taken from such a sum later would leave too little */
         return marks && put_marks(&count) == 0;
 }
