@@ -54,15 +54,15 @@ refuses_attach() {
 
 @test "a volume that the driver makes from size has the record that volume-create writes" {
         make_pool fast
-        attach_again data pool=fast @fsType=btrfs
+        attach_again data pool=fast size=109Mi @fsType=btrfs
         listed
         assert_field '.volumes[0] | [.name, .pool, .type, .id, .size, .targetType, .reclaimPolicy, .adopted, .state, .fsType, .driver, .path] | map(tostring) | join(" ")' \
-                "data fast loop data.img 8388608 mount delete false created btrfs flexgraft~flexgraft $POOL_DIR/data.img"
+                "data fast loop data.img 114294784 mount delete false created btrfs flexgraft~flexgraft $POOL_DIR/data.img"
         is "$(disk_ids)" ""
         # to volume-create it is the volume of that name
-        created '{"name": "data", "size": "8m", "pool": "fast"}'
+        created '{"name": "data", "size": "109m", "pool": "fast"}'
         existed true
-        create '{"name": "data", "size": "9m", "pool": "fast"}'
+        create '{"name": "data", "size": "110m", "pool": "fast"}'
         refused EEXIST
 }
 

@@ -517,6 +517,9 @@ END
 @test "every program that needs root says so to another user before it reads its request" {
         local program name output
         local -A besides=(
+                [attach]='kube-controller-manager, which asks for other nodes, need not be root'
+                [detach]='likewise'
+                [isattached]='likewise'
                 [csi-driver]='it reads its options first, which say where its socket is'
                 [flexdriver]='what it says without a verb is no secret'
                 [flexgraft]='it runs the programs of the commands'
