@@ -1,0 +1,95 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# Volumes where udev is, as on all nodes but containers: it makes the names in /dev, looks into each device that comes, and has lvm activate
+# the volumes of a group whose disks have come.
+#
+# Needs a kernel with the device mapper, and udev, which the tests start: scripts/guest-run has both.
+# bats file_tags=kernel,lvm
+
+load helpers
+load driver_helpers
+load volume_helpers
+load lvm_helpers
+bats_require_minimum_version 1.5.0
+
+setup_file() {
+        [[ -x /lib/systemd/systemd-udevd && ! -e /run/udev/control ]] || return 0
+        /lib/systemd/systemd-udevd --daemon 3>&- 4>&-
+        udevadm trigger
+        udevadm settle
+        touch "$BATS_FILE_TMPDIR/begun"
+}
+
+teardown_file() {
+        [[ -e $BATS_FILE_TMPDIR/begun ]] || return 0
+        udevadm control --exit
+        rm -rf /run/udev
+}
+
+setup() {
+        DRIVER=''
+        [[ -e $BATS_FILE_TMPDIR/begun ]] || skip "udev is not installed, or runs already"
+        modprobe --quiet dm_mod 2>/dev/null || :
+        has_device_mapper || skip "this kernel has no device mapper, or this machine no lvm"
+        bed_setup
+        needs volume-create volume-delete
+        driver_setup flexgraft~flexgraft
+        GROUP=fg${RUN_ID}_$BATS_TEST_NUMBER
+        disks=()
+        loop_disks 3 68M
+        lvm vgcreate --yes --quiet "$GROUP" "${disks[@]}" >/dev/null 3>&- 4>&-
+        udevadm settle
+        echo "{\"type\": \"lvm\", \"volumeGroup\": \"$GROUP\"}" >"$FLEXGRAFT_POOLS/big.json"
+}
+
+teardown() {
+        [[ -z $DRIVER ]] || udevadm settle
+        group_teardown
+}
+
+active() {
+        udevadm settle
+        dmsetup ls | grep "^$GROUP" | cut -f1 | sort | xargs
+}
+
+# disks_come: the group's, as when the machine boots.
+disks_come() {
+        local disk
+        rm -f /run/lvm/pvs_online/* /run/lvm/vgs_online/* /run/lvm/pvs_lookup/*
+        for disk in "${disks[@]}"; do udevadm trigger --action=add "/sys/block/${disk#/dev/}"; done
+        udevadm settle
+}
+
+@test "where udev is, the device of a logical volume has the volume's name, and goes when it is detached" {
+        created '{"name": "data", "size": "8m", "pool": "big"}'
+        lifecycle_up data pool=big
+        is "${DEVICES[data]}" "/dev/mapper/$GROUP-data"
+        [[ -L ${DEVICES[data]} ]]
+        is "$(findmnt --noheadings --output SOURCE "$(pod_dir data)")" "${DEVICES[data]}"
+        lifecycle_down data
+        is "$(active)" ''
+        removed '{"name": "data"}'
+}
+
+@test "disks that come activate no volume, and make no snapshot fail" {
+        created '{"name": "data", "size": "8m", "pool": "big", "fsType": "ext4"}'
+        created '{"name": "mirrored", "size": "8m", "pool": "big", "parameters": {"type": "raid1"}}'
+        lvm lvcreate --yes --quiet --activate n --zero n --name other --size 4m "$GROUP" >/dev/null 3>&- 4>&-
+        disks_come
+        is "$(active)" "$GROUP-other"
+        lifecycle_up data pool=big
+        disks_come
+        helper volume-snapshot '{"name": "data", "snapshot": "monday"}'
+        assert_success
+        lifecycle_down data
+        is "$(active)" "$GROUP-other"
+}
+
+@test "images are attached and given back while udev looks at each of their devices" {
+        local i
+        for i in 1 2 3; do
+                lifecycle_up "image$i" type=loop size=8Mi
+                lifecycle_down "image$i"
+        done
+        assert_nothing_left
+}
