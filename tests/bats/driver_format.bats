@@ -214,13 +214,26 @@ check_type() {
         assert_nothing_left
 }
 
+@test "a blank device is formatted by a kernel that does not number disks" {
+        make_device blank
+        kubelet_attach disk type=block "source=$DEVICE"
+        make_dir "$(global_dir disk)"
+        at_syscall --at ioctl --where 2=0x80081280 --fail 25 \
+                "$DRIVER" mountdevice "$(global_dir disk)" "$DEVICE" "${SPECS[disk]}" # BLKGETDISKSEQ is ENOTTY before Linux 5.15
+        assert_reply '{"status": "Success"}'
+        is "$(signature_of "$DEVICE")" ext4
+        kubelet_unstage disk
+        kubelet_detach disk
+        assert_nothing_left
+}
+
 @test "a blank device is not formatted for a reader" {
         make_device blank
         call attach "$(spec disk type=block "source=$DEVICE" @readwrite=ro)" "$NODE"
         assert_success
         make_dir "$(global_dir disk)"
         call mountdevice "$(global_dir disk)" "$DEVICE" "$(spec disk type=block "source=$DEVICE" @readwrite=ro)"
-        assert_refused read-only
+        assert_refused read-only ReadOnlyMany
         is "$(signature_of "$DEVICE")" ""
         is "$(mounts_here)" ""
         kubelet_detach disk

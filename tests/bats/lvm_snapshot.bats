@@ -122,6 +122,23 @@ tells_the_past() {
         done
 }
 
+@test "an image whose filesystem has smaller blocks than the disks of a group have sectors is not copied there" {
+        local device file=$BATS_TEST_TMPDIR/large.img
+        truncate --size 68M "$file"
+        device=$(losetup --find --show --sector-size 4096 "$file")
+        bed_loops+=("$device")
+        quietly vgcreate "$GROUP.large" "$device"
+        echo "{\"type\": \"lvm\", \"volumeGroup\": \"$GROUP.large\"}" >"$FLEXGRAFT_POOLS/large.json"
+        created '{"name": "data", "size": "8m", "pool": "default", "fsType": "ext4"}'
+        install_driver flexgraft~flexgraft
+        lifecycle_up data type=loop pool=default
+        lifecycle_down data
+        create '{"name": "copy", "from": "data", "pool": "large", "size": "8m"}'
+        quietly vgremove --force "$GROUP.large"
+        refused EINVAL "of 1024 bytes" "sectors of 4096"
+        is "$(provisioned)" data.json
+}
+
 # ---- room
 
 @test "a logical volume whose filesystem another program has frozen has no snapshots until it is thawed" {

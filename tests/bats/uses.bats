@@ -38,6 +38,23 @@ made_block() {
         kubelet_detach db
 }
 
+@test "of a device that a container may write to, the driver does not say that reading it alone would do" {
+        local mode
+        make_device ext4
+        start_container crun
+        helper mount-block "$(raw_request)"
+        assert_success
+        for mode in rw ro; do
+                call attach "$(spec data type=block "source=$DEVICE" "@readwrite=$mode")" "$NODE"
+                assert_refused "in use by container" "mount-remove takes it from a container"
+                [[ $output != *'allows sharing'* ]]
+        done
+        helper mount-remove "$(remove_request /disk)"
+        assert_success
+        kubelet_attach data type=block "source=$DEVICE"
+        kubelet_detach data
+}
+
 @test "detach of a volume whose filesystem a container has mounted is refused and names the container" {
         kubelet_attach db type=loop size=8Mi
         DEVICE=${DEVICES[db]}

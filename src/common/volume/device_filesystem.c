@@ -47,8 +47,10 @@ static int format(struct volume_call *call, const struct block_device *device, c
         int r;
 
         if (call->request->read_only)
-                return fail_because(error, EROFS, "make filesystem", device->path,
-                                    "the device is blank; a read-only volume is not formatted");
+                return fail_because(
+                        error, EROFS, "make filesystem", device->path,
+                        "the device is blank; a read-only volume is not formatted: write to it first, from a pod or a "
+                        "container that does not have it read-only (a claim for that is not ReadOnlyMany)");
         if ((r = volume_kind_flag(call->request, call->kind->allocates, &preallocate, error)) < 0)
                 return r;
         if ((r = call->kind->identify(call, call->record.formatting, error)) < 0 ||
@@ -253,6 +255,7 @@ int volume_device_wait_for(const char *source, unsigned timeout_seconds, struct 
 
 struct claim {
         const struct volume_call *call;
+        bool written; /* by that other one: then "readOnly" would change nothing */
         char text[USES_TEXT_SIZE];
 };
 
@@ -274,6 +277,7 @@ static int match_claim(const struct use *use, void *argument, struct error *erro
              strcmp(volume->driver, call->record.driver) == 0) ||
             (!use->writes && call->request->read_only && !is_for_other(call, volume)))
                 return 0;
+        claim->written = use->writes;
         uses_describe(use, claim->text);
         return 1;
 }
@@ -295,9 +299,9 @@ int volume_device_check_others(struct volume_call *call, const struct block_devi
         if (r < 0)
                 return r;
         if (r > 0)
-                return fail_because(error, EBUSY, OPERATION_FIND_DEVICE, device->path,
-                                    "the device %s is in use by %s; detach or end that first", device->path,
-                                    claim.text);
+                return fail_because(error, EBUSY, claim.written ? OPERATION_SHARE_DEVICE : OPERATION_FIND_DEVICE,
+                                    device->path, "the device %s is in use by %s; detach or end that first",
+                                    device->path, claim.text);
         return 0;
 }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "process/log.h"
 #include "volume/call.h"
@@ -108,9 +109,15 @@ static int identify(const struct volume_call *call, char *ret_identity, struct e
         int r;
 
         volume_call_device(call, &device);
-        if ((r = block_device_sequence(&device, &sequence, error)) < 0)
+        r = block_device_sequence(&device, &sequence, error);
+        if (r < 0 && r != -ENOTTY)
                 return r;
-        (void)snprintf(ret_identity, VOLUME_IDENTITY_SIZE, "%s:%llu", call->boot_id, (unsigned long long)sequence);
+        if (r < 0) /* of no other call: what was broken off stays */
+                (void)snprintf(ret_identity, VOLUME_IDENTITY_SIZE, "%s:at %lld", call->boot_id,
+                               (long long)clock_now_ms());
+        else
+                (void)snprintf(ret_identity, VOLUME_IDENTITY_SIZE, "%s:%llu", call->boot_id,
+                               (unsigned long long)sequence);
         return 0;
 }
 
