@@ -362,6 +362,50 @@ make_pool_of_large_sectors() {
         refused EINVAL "no snapshot of other"
 }
 
+# looked_at: the volume "data" has a snapshot, and is detached; a process has its device open yet, as udev for a moment.
+looked_at() {
+        make_pool_that_shares fast 1g
+        make_mounted ext4 32m
+        echo before >"$(global_dir data)/file"
+        snapped '{"name": "data", "snapshot": "monday"}'
+        echo after >"$(global_dir data)/file"
+        background_ready sh -c 'exec 9<"$0"; echo ready; exec sleep 1000' "${DEVICES[data]}"
+        unmount_volume data
+}
+
+# at_pause ACTION... PROGRAM REQUEST: at_syscall, at the first pause: a ppoll without descriptors.
+at_pause() {
+        at_syscall --at ppoll --where 1=0 --where 2=0 "$@"
+        is "$AT_REACHED" 1
+}
+
+@test "a snapshot is restored as soon as a process closes the volume's device that only looks at it" {
+        looked_at
+        at_pause --run "kill -KILL $BACKGROUND_PID" "$FLEXGRAFT_BIN/volume-snapshot" '{"name": "data", "restore": "monday"}'
+        assert_success
+        mount_volume data
+        is "$(<"$(global_dir data)/file")" before
+        unmount_volume data
+}
+
+@test "a volume is copied as soon as a process closes its device that only looks at it" {
+        looked_at
+        at_pause --run "kill -KILL $BACKGROUND_PID" "$FLEXGRAFT_BIN/volume-create" '{"name": "copy", "from": "data"}'
+        assert_success
+        mount_volume copy
+        is "$(<"$(global_dir copy)/file")" after
+        unmount_volume copy
+}
+
+@test "a snapshot is not restored while a process has the volume's device open" {
+        looked_at
+        snap '{"name": "data", "restore": "monday"}'
+        assert_failure EBUSY
+        mount_volume data
+        is "$(<"$(global_dir data)/file")" after
+        unmount_volume data
+}
+
 @test "a volume that is larger than its snapshot has a filesystem of its own size after a restore" {
         local before
         make_pool_that_shares fast 2g

@@ -111,6 +111,13 @@ int owners_look(struct provision_call *call, const char *pool, const char *id, c
 int owners_check_unused(const struct provision_call *call, const struct pool *pool, const char *id,
                         struct error *error);
 /*
+ * owners_wait_looked_at() - after EBUSY, with the pool's lock, which is released meanwhile: a moment, for a process that
+ * only looks at the device of a disk of the call's pool. tries: 0 at first. Returns 1: it has waited; 0: that is not why.
+ * owners_await_unused() - owners_check_unused(), which waits so.
+ */
+int owners_wait_looked_at(struct provision_call *call, const char *id, unsigned *tries, struct error *error);
+int owners_await_unused(struct provision_call *call, const char *id, struct error *error);
+/*
  * owners_check_apart() - that a directory of the call's pool lies in no volume, and has none in it; it would be removed with
  * it. new: it is not there yet, and has nothing in it. Errors: EEXIST.
  */

@@ -256,7 +256,7 @@ int copy_volume(struct provision_call *call, struct provision_record *ret_record
                         "it has %llu bytes, at least %llu of which a copy needs, and the request is for %llu",
                         (unsigned long long)source.size_bytes, (unsigned long long)least_bytes(&source),
                         (unsigned long long)size_bytes);
-        r = owners_check_unused(call, &call->pool, source.id, error);
+        r = owners_await_unused(call, source.id, error);
         if (r < 0)
                 return r != -EBUSY ? r
                                    : fail_because(error, EBUSY, "copy volume", request->from,
@@ -353,8 +353,7 @@ static int take(struct provision_call *call, const struct provision_still *still
         if ((r = find_source(call, request->name, &source, error)) < 0)
                 return r;
         /* the image of one that is not attached may still be in use: a device that is about to end, another program */
-        if (!still->attached && call->kind->share == NULL &&
-            (r = owners_check_unused(call, &call->pool, source.id, error)) < 0)
+        if (!still->attached && call->kind->share == NULL && (r = owners_await_unused(call, source.id, error)) < 0)
                 return r;
         if (source.snapshot_of[0] != '\0')
                 return fail_because(error, EINVAL, "take snapshot", request->name, "it is a snapshot itself");
@@ -393,7 +392,7 @@ static int restore(struct provision_call *call, struct error *error)
                                     "it is a snapshot of an earlier volume \"%.200s\"; to make a volume of it, use "
                                     "volume-create and \"from\"",
                                     request->name);
-        if ((r = owners_check_unused(call, &call->pool, volume.id, error)) < 0 ||
+        if ((r = owners_await_unused(call, volume.id, error)) < 0 ||
             (r = shares = call->kind->can_share(&call->config, &call->pool, snapshot.id, /* snapshot= */ false,
                                                 error)) < 0 ||
             (r = restore_check_room(call, &volume, &snapshot, shares > 0, error)) < 0 ||

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/text.h"
 #include "mount/identity.h"
 #include "pool/pool_kind.h"
@@ -18,9 +17,6 @@
 #include "state/use_index.h"
 #include "state/uses.h"
 #include "state/volume_record.h"
-
-#define BUSY_TRIES 20 /* a tenth of a second each */
-#define BUSY_WAIT_MS 100
 
 /*
  * The index has the pods and the containers of this node that have a directory on a share, by the volume's name; what
@@ -311,25 +307,18 @@ int delete_finish(struct provision_call *call, struct provision_record *record, 
         return provision_record_remove(&call->state, record->name, record->id, error);
 }
 
-/*
- * A device that another process looks at (udev, blkid, losetup) is detached only when that process closes it. Others may
- * use the pool meanwhile.
- */
+/* As soon as nobody looks at its device any more. */
 static int finish_soon(struct provision_call *call, struct provision_record *record, const char *asked,
                        struct error *error)
 {
-        int r = delete_finish(call, record, asked, error);
+        unsigned tries = 0;
+        int again = 0;
+        int r;
 
-        for (int tries = 0; r == -EBUSY && tries < BUSY_TRIES && call->kind->is_looked_at != NULL &&
-                            call->kind->is_looked_at(&call->config, &call->pool, record->id);
-             tries++) {
-                provision_call_unlock_pool(call);
-                clock_pause_ms(BUSY_WAIT_MS);
-                r = provision_call_lock_pool(call, error);
-                if (r == 0)
-                        r = delete_finish(call, record, asked, error);
-        }
-        return r;
+        do
+                r = delete_finish(call, record, asked, error);
+        while (r == -EBUSY && (again = owners_wait_looked_at(call, record->id, &tries, error)) > 0);
+        return again < 0 ? again : r;
 }
 
 /*

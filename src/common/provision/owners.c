@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -17,6 +18,9 @@
 #include "provision/disk_uses.h"
 #include "state/uses.h"
 #include "state/volume_record.h"
+
+#define LOOKED_AT_TRIES 20 /* a tenth of a second each */
+#define LOOKED_AT_WAIT_MS 100
 
 static int find_location(const struct provision_call *call, const char *pool_name, char *ret_location)
 {
@@ -279,6 +283,36 @@ int owners_check_unused(const struct provision_call *call, const struct pool *po
                                  error)) < 0)
                 return r;
         return pool->kind->check_unused != NULL ? pool->kind->check_unused(&call->config, pool, id, error) : 0;
+}
+
+/*
+ * A device that another process looks at (udev, blkid, losetup) is detached only when that process closes it. Others may
+ * use the pool meanwhile.
+ */
+int owners_wait_looked_at(struct provision_call *call, const char *id, unsigned *tries, struct error *error)
+{
+        int r;
+
+        if (*tries >= LOOKED_AT_TRIES || call->kind->is_looked_at == NULL ||
+            !call->kind->is_looked_at(&call->config, &call->pool, id))
+                return 0;
+        ++*tries;
+        provision_call_unlock_pool(call);
+        clock_pause_ms(LOOKED_AT_WAIT_MS);
+        r = provision_call_lock_pool(call, error);
+        return r < 0 ? r : 1;
+}
+
+int owners_await_unused(struct provision_call *call, const char *id, struct error *error)
+{
+        unsigned tries = 0;
+        int again = 0;
+        int r;
+
+        do
+                r = owners_check_unused(call, &call->pool, id, error);
+        while (r == -EBUSY && (again = owners_wait_looked_at(call, id, &tries, error)) > 0);
+        return again < 0 ? again : r;
 }
 
 int owners_put_attached(const struct provision_call *call, const struct provision_record *record, const char *path,
