@@ -505,6 +505,30 @@ refused_while_used() {
         assert_success
 }
 
+# looked_at: a mount of the image that only reads it has ended, and a process has the loop device open yet, as udev for a moment.
+looked_at() {
+        make_image ext4
+        start_container plain
+        mount_image '"readOnly": true'
+        assert_success
+        background_ready sh -c 'exec 9<"$0"; echo ready; exec sleep 1000' "$(loops)"
+        helper mount-remove "$(remove_request /data)"
+        assert_success
+}
+
+@test "an image is written as soon as a process closes its device that only looked at it when the mount that read it was removed" {
+        looked_at
+        at_syscall --at ppoll --where 1=0 --where 2=0 --run "kill -KILL $BACKGROUND_PID" "$FLEXGRAFT_BIN/mount-image" "$(image_request)"
+        is "$AT_REACHED" 1
+        assert_success
+        in_container touch /data/made
+}
+
+@test "an image is not waited for without end whose device a process has open" {
+        looked_at
+        refused_while_used EBUSY '' 'attached read-only'
+}
+
 @test "sixteen calls for one image at once have one loop device" {
         local i pids=()
         make_image ext4

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/text.h"
 #include "block/loop.h"
@@ -21,6 +22,8 @@
 #define TAG "flexgraft-image:"
 #define MEMORY_BYTES ((rlim_t)64 << 20) /* libblkid reads as much of a table as the table says */
 #define TRIES_MAX 10                    /* each time that a loop device ended meanwhile */
+#define LOOKED_AT_TRIES 100
+#define LOOKED_AT_WAIT_MS 20
 
 struct find_job {
         int fd;
@@ -290,6 +293,7 @@ struct attach_search {
         bool read_only;
         bool found;
         struct loop_device device;
+        struct loop_device in_way; /* of EBUSY: that was compared last */
 };
 
 static bool is_same_part(const struct attach_search *search, uint64_t offset_bytes, uint64_t end)
@@ -309,6 +313,7 @@ static int compare(const struct loop_device *device, void *argument, struct erro
 
         if (!loop_device_is_over(device, search->file))
                 return 0;
+        search->in_way = *device;
         if (loop_device_is_volume(device->tag))
                 return fail_because(error, EBUSY, OPERATION_ATTACH_IMAGE, search->image,
                                     "it is attached as %s: it is the image of a volume", device->path);
@@ -356,6 +361,22 @@ static int find_known(uint64_t number, struct attach_search *search, struct erro
                        : 0;
 }
 
+/* The device of a mount that has ended stays while a process looks at it. */
+static int find_fitting(int fd, uint64_t known, struct attach_search *search, struct error *error)
+{
+        int r;
+
+        for (int i = 0;; i++) {
+                r = find_known(known, search, error);
+                if (r == 0 && !search->found)
+                        r = loop_device_each_over(fd, compare, search, error);
+                if (r != -EBUSY || i == LOOKED_AT_TRIES || !loop_device_is_looked_at(&search->in_way))
+                        return r;
+                search->found = false;
+                clock_pause_ms(LOOKED_AT_WAIT_MS);
+        }
+}
+
 int image_attach(int fd, const char *image, const struct image_part *part, bool read_only, uint64_t known,
                  struct block_device *ret_device, struct error *error)
 {
@@ -368,9 +389,7 @@ int image_attach(int fd, const char *image, const struct image_part *part, bool 
         for (int i = 0; r == -ENXIO && i < TRIES_MAX; i++) {
                 struct attach_search search = { .file = &file, .image = image, .part = part, .read_only = read_only };
 
-                r = find_known(i == 0 ? known : 0, &search, error);
-                if (r == 0 && !search.found)
-                        r = loop_device_each_over(fd, compare, &search, error);
+                r = find_fitting(fd, i == 0 ? known : 0, &search, error);
                 if (r < 0)
                         return r;
                 device = search.device;

@@ -378,6 +378,15 @@ int loop_device_detach(const struct loop_device *device, bool *ret_lazy, struct 
         return 0;
 }
 
+bool loop_device_is_looked_at(const struct loop_device *device)
+{
+        struct block_device named = { .number = device->number };
+        struct error ignored;
+
+        (void)text_copy(named.path, sizeof named.path, device->path);
+        return device->ending && block_device_check_unused(&named, &ignored) == 0;
+}
+
 int loop_device_grow(const char *path, struct error *error)
 {
         cleanup_close int fd = open_loop(path, O_RDONLY, error);

@@ -149,6 +149,12 @@ int loop_device_keep(const struct loop_device *device, struct error *error);
  */
 int loop_device_detach(const struct loop_device *device, bool *ret_lazy, struct error *error);
 
+/*
+ * loop_device_is_looked_at() - whether it ends as soon as a process closes it that only looks at it, as udev, blkid and
+ * losetup do: it is neither mounted nor opened exclusively.
+ */
+bool loop_device_is_looked_at(const struct loop_device *device);
+
 /* loop_device_grow() - adopt the file's new size (LOOP_SET_CAPACITY). */
 int loop_device_grow(const char *path, struct error *error);
 

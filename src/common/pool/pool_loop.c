@@ -265,12 +265,11 @@ static int check_unused(const struct config *config, const struct pool *pool, co
 static int match_looked_at(const struct loop_device *device, void *argument, struct error *error)
 {
         const struct stat *st = argument;
-        struct block_device named = { .number = device->number };
 
+        (void)error;
         if (!loop_device_is_over(device, st))
                 return 0;
-        (void)text_copy(named.path, sizeof named.path, device->path);
-        return device->ending && block_device_check_unused(&named, error) == 0 ? 1 : -EBUSY;
+        return loop_device_is_looked_at(device) ? 1 : -EBUSY;
 }
 
 /* Its device was detached, and is neither mounted nor opened exclusively. */
