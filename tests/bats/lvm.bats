@@ -827,6 +827,31 @@ size_of_lv() {
         assert_success
 }
 
+@test "a logical volume is detached as soon as a process closes its device that only looks at it" {
+        create data 10000000
+        assert_success
+        kubelet_attach data
+        background_ready sh -c 'exec 9<"$0"; echo ready; exec sleep 1000' "${DEVICES[data]}"
+        at_syscall --at ppoll --where 1=0 --where 2=0 --run "kill -KILL $BACKGROUND_PID" "${DRIVER%/*}/verbs/detach" data "$NODE"
+        is "$AT_REACHED" 1
+        [[ $output == *'"Success"'* && ! -e /dev/mapper/$GROUP-data ]]
+        delete data
+        assert_success
+}
+
+@test "a logical volume is not detached while a process has its device open" {
+        create data 10000000
+        assert_success
+        kubelet_attach data
+        background_ready sh -c 'exec 9<"$0"; echo ready; exec sleep 1000' "${DEVICES[data]}"
+        call detach data "$NODE"
+        assert_refused "still in use"
+        end_process "$BACKGROUND_PID"
+        kubelet_detach data
+        delete data
+        assert_success
+}
+
 @test "options that name another volume or group than the attached one are refused, and both are named" {
         quietly lvcreate --size 16M --name vol1 "$GROUP"
         quietly lvcreate --size 16M --name vol2 "$GROUP"

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "block/lvm.h"
 #include "pool/pool.h"
@@ -19,6 +20,9 @@
 #include "volume/kind.h"
 #include "volume/mount_dir.h"
 #include "volume/provisioned.h"
+
+#define LOOKED_AT_TRIES 10
+#define LOOKED_AT_WAIT_MS 50
 
 struct names {
         char group[LVM_NAME_MAX];
@@ -243,6 +247,16 @@ static int attach(struct volume_call *call, struct error *error)
         return r;
 }
 
+/* Open, and neither mounted nor opened exclusively, as by udev after each process that had it open for writing. */
+static bool is_looked_at(const struct names *names, const struct lvm_volume *volume)
+{
+        struct block_device device;
+        struct error ignored;
+
+        return volume->open && lvm_find_device(names->group, names->volume, &device, &ignored) == 0 &&
+               block_device_check_unused(&device, &ignored) == 0;
+}
+
 static int detach(struct volume_call *call, struct error *error)
 {
         struct lvm_volume volume;
@@ -252,6 +266,11 @@ static int detach(struct volume_call *call, struct error *error)
         if (!take_path(call->record.source, &names))
                 return 0;
         r = lvm_find(names.group, names.volume, &volume, error);
+        for (int i = 0; r == 0 && i < LOOKED_AT_TRIES && is_looked_at(&names, &volume); i++) {
+                clock_pause_ms(LOOKED_AT_WAIT_MS);
+                lvm_outdate();
+                r = lvm_find(names.group, names.volume, &volume, error);
+        }
         if (r < 0)
                 return r == -ENOENT ? 0 : r;
         if (volume.open)
