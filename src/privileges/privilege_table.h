@@ -58,7 +58,7 @@
 #define GROUP_DEVICES "bpf", "umask", "fstat"
 
 /* Guard a device that a container may open, or release it (block/loop_guard). */
-#define GROUP_GUARD "ioctl/guard", "fsync", "fstat"
+#define GROUP_GUARD "ioctl/guard", "fsync", "fstat", "flock"
 
 /* Read the properties of a mount; ask whether a mount namespace is still there. */
 #define GROUP_QUESTION "statmount", "listmount"

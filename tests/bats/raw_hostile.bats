@@ -194,14 +194,18 @@ check_window() {
         kubelet_detach data
 }
 
+# write_partitions: a table of two partitions of 1 MiB, of type Linux.
+write_partitions() {
+        printf '\0\0\2\0\203\0\0\0\0\10\0\0\0\10\0\0\0\0\2\0\203\0\0\0\0\30\0\0\0\10\0\0' |
+                dd of="$DEVICE" bs=1 seek=446 conv=notrunc,fsync status=none
+        printf '\125\252' | dd of="$DEVICE" bs=1 seek=510 conv=notrunc,fsync status=none
+}
+
 # bats test_tags=kernel
 @test "a partition table that a container writes makes no partitions on the node" {
         make_raw_device first
         start_container plain
-        # two partitions of 1 MiB, of type Linux
-        printf '\0\0\2\0\203\0\0\0\0\10\0\0\0\10\0\0\0\0\2\0\203\0\0\0\0\30\0\0\0\10\0\0' |
-                dd of="$DEVICE" bs=1 seek=446 conv=notrunc,fsync status=none
-        printf '\125\252' | dd of="$DEVICE" bs=1 seek=510 conv=notrunc,fsync status=none
+        write_partitions
         raw_of
         is "$(ioctls /disk rw partitions partition)" $'flag: done\nreread: EACCES\npartition: EACCES'
         local guard
@@ -209,6 +213,21 @@ check_window() {
         [[ -n $guard ]]
         is "$(compgen -G "$guard"p'*' || :)" "" "partitions on the node"
         is "$(compgen -G "/sys/block/${guard#/dev/}/${guard#/dev/}p*" || :)" "" "partitions in sysfs"
+}
+
+# bats test_tags=kernel
+@test "udev, which locks a disk before it has its partition table read again, cannot lock a raw device of a container" {
+        local guard
+        make_raw_device first
+        start_container plain
+        write_partitions
+        raw_of
+        guard=$(guards_of "$DEVICE")
+        [[ -n $guard ]]
+        # as synthesize_change() of systemd-udevd, when a process has closed what it had open for writing
+        run ! flock --nonblock "$guard" blockdev --rereadpt "$guard"
+        is "$(compgen -G "/sys/block/${guard#/dev/}/${guard#/dev/}p*" || :)" "" "partitions in sysfs"
+        flock --nonblock --shared "$guard" true # as udev's workers, which look at what is on it
 }
 
 @test "a raw partition is that partition only" {

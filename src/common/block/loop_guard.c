@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -107,6 +108,11 @@ static int attach_keeper(unsigned index, uint64_t key, bool kept)
         }
         if (outer_fd < 0 || fd < 0)
                 return outer_fd < 0 ? outer_fd : fd;
+        /*
+         * udev has the kernel read the partition table of a disk when a process closes its node in /dev that had it open for
+         * writing, as this one does, and a pod: but not while another has a lock of it. The keeper has it with its file.
+         */
+        (void)flock(outer_fd, LOCK_SH | LOCK_NB);
         name_keeper(key, (char *)info.lo_file_name);
         r = configure(fd, outer_fd, 0, &info);
         return r < 0 ? r : fd_take(&fd);
