@@ -261,6 +261,24 @@ refused_busy() {
         is "$(container_reads in_container)" first
 }
 
+@test "a raw device that is mounted a second time while its first mount is removed is there afterwards" {
+        make_raw_device first
+        start_container plain
+        helper mount-block "$(raw_request)"
+        assert_success
+        # LOOP_CLR_FD: no other record names the loop device yet, and it is about to be detached
+        stopped_at ioctl --where 2=0x4c01 "$FLEXGRAFT_BIN/mount-remove" "$(remove_request /disk)"
+        meanwhile "$STATE_DIR/mounts/.lock" "$FLEXGRAFT_BIN/mount-block" "$(TARGET=/second raw_request)"
+        resumed
+        wait_until 20 process_is_gone "$BACKGROUND_PID"
+        is "$(jq -r '.error.errno // .status' "$STOPPED" "$MEANWHILE" | paste -sd' ')" "Success Success"
+        is "$(container_reads in_container /second)" first
+        helper mount-remove "$(remove_request /second)"
+        assert_success
+        assert_no_records
+        assert_no_guards "$DEVICE"
+}
+
 # ---- the target
 
 @test "the file that a raw device was put on comes back" {

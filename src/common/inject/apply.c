@@ -138,8 +138,9 @@ static int run_phase(struct run *run, enum phase phase, struct error *error)
 }
 
 /*
- * Takes the locks of all targets at once, in order. In a batch, and where a source may have to be created, also those
- * of the containers' trees; else look_at_target() takes those when it needs them.
+ * Takes the locks of all targets at once, in order. In a batch, where a source may have to be created, and for a raw
+ * device, which all mounts of it in the container share, also those of the containers' trees; else look_at_target() takes
+ * those when it needs them.
  */
 static int take_locks(struct run *run, struct error *error)
 {
@@ -156,6 +157,7 @@ static int take_locks(struct run *run, struct error *error)
                 for (size_t j = 0; j < run->injections[i].lock_count; j++)
                         keys[count++] = run->injections[i].locks[j];
                 trees[tree_count++] = mount_record_tree_key(&run->injections[i].container->mnt_ns);
+                both = both || run->injections[i].kind->allow != NULL;
                 if (run->injections[i].request->mkdir_source) {
                         trees[tree_count++] = mount_record_tree_key(&run->injections[i].from->mnt_ns);
                         both = true;

@@ -111,6 +111,9 @@ int removal_forbid_device(struct removal *removal, struct error *error)
                 return r;
         if (!has_raw(removal))
                 return 0;
+        /* no other call begins to share the device between the look at who does and its end */
+        if ((r = state_lock(&removal->state, mount_record_tree_key(&removal->record.mnt_ns), error)) < 0)
+                return r;
         for (size_t i = 0; !removal->reachable && r >= 0 && i < count; i++) {
                 r = raw_grant_release_all(&removal->state, both[i], error);
                 removal->in_use = removal->in_use || r > 0;

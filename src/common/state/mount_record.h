@@ -125,7 +125,10 @@ uint64_t mount_record_key(const char *id);
 #define MOUNT_RECORD_LOCKS_MAX 2
 size_t mount_record_lock_keys(const struct mount_record *record, uint64_t ret_keys[MOUNT_RECORD_LOCKS_MAX]);
 
-/* mount_record_tree_key() - the lock of all mount points made in one container. Take it after a record's. */
+/*
+ * mount_record_tree_key() - the lock of all mount points made in one container, and of the raw devices that it has. Take
+ * it after a record's.
+ */
 uint64_t mount_record_tree_key(const struct namespace_identity *mnt_ns);
 
 /*
