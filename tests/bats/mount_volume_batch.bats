@@ -171,6 +171,23 @@ is_detached() {
         is_detached
 }
 
+@test "poststop, while it waits for a volume, keeps the lock of no mount, for which a call that has the volume may wait" {
+        made web-1
+        made web-2
+        start_container plain-created
+        ask "[$(entry web-1 /one), $(entry web-2 /two)]"
+        accepts /one
+        stop_container
+        # before it takes the lock of the second volume: F_OFD_SETLKW is 38
+        stopped_at fcntl:2 --where 2=38 sh -c 'exec "$0" poststop <"$1"' "$FLEXGRAFT_BIN/mount-hook" "$HOOK_STATE"
+        grep -c "OFDLCK.*:$(stat -c %i "$STATE_DIR/mounts/.lock") " /proc/locks >"$BATS_TEST_TMPDIR/held" || :
+        compgen -G "$STATE_DIR/mounts/*.json" | wc -l >>"$BATS_TEST_TMPDIR/held"
+        resumed
+        is "$(paste -sd' ' "$BATS_TEST_TMPDIR/held")" "0 1" "locks of mounts, and records that are left"
+        is "$(<"$STOPPED")" ""
+        is_detached
+}
+
 @test "poststop leaves a volume that another container has" {
         made web-1
         start_container plain 300000

@@ -55,14 +55,13 @@ static bool is_of_ended(const struct forgetting *forgetting, const struct mount_
                has_ended(record, forgetting->boot_id, forgetting->until_ms);
 }
 
-static int forget_one(const struct forgetting *forgetting, struct error *error)
+static int forget_locked(const struct forgetting *forgetting, struct error *error)
 {
         static struct mount_record again;
         const char *id = forgetting->id;
         struct error ignored;
 
-        if (!state_try_lock(forgetting->state, mount_record_key(id)) || /* another call uses it */
-            mount_record_read(forgetting->state, id, &again, &ignored) < 0 ||
+        if (mount_record_read(forgetting->state, id, &again, &ignored) < 0 ||
             !is_of_ended(forgetting, &again) /* again under the lock: the id may be in use again */ ||
             ((again.raw_source != 0 || again.replaces_raw_source != 0) &&
              raw_grant_release_all(forgetting->state, &again, &ignored) != 0) ||
@@ -70,6 +69,18 @@ static int forget_one(const struct forgetting *forgetting, struct error *error)
             (again.volume[0] != '\0' && forgetting->releaser->let_go(id, &ignored) < 0))
                 return 0;
         return mount_record_remove(forgetting->state, id, error);
+}
+
+/* One record's lock at a time: the volume of the next is locked before the next, and by another call before this one. */
+static int forget_one(const struct forgetting *forgetting, struct error *error)
+{
+        int r;
+
+        if (!state_try_lock(forgetting->state, mount_record_key(forgetting->id))) /* another call uses it */
+                return 0;
+        r = forget_locked(forgetting, error);
+        state_unlock(forgetting->state, mount_record_key(forgetting->id));
+        return r;
 }
 
 /* A volume's lock comes before those of mounts. */
