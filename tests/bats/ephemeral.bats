@@ -58,6 +58,18 @@ nothing_is_left() {
         nothing_is_left
 }
 
+@test "volume-reconcile waits for no unmount that deletes a pod's volume, with the lock of the name that other pods' volumes have" {
+        call mount "$DIR" "$SPEC"
+        assert_success
+        stopped_at renameat "$DRIVER" unmount "$DIR" # it is unmounted, and its record says next that it is half deleted
+        meanwhile "$STATE_DIR/provisioned/.lock" "$FLEXGRAFT_BIN/volume-reconcile" '{}'
+        process_is_gone "$BACKGROUND_PID"
+        is "$(jq -r '.status, .problems[]?' "$MEANWHILE")" Success
+        resumed
+        is "$(jq -r .status "$STOPPED")" Success
+        nothing_is_left
+}
+
 @test "while a pod's volume is deleted another pod's of the same name is mounted and unmounted" {
         local other=$KUBELET/pods/pod-2/volumes/$DRIVER_NAME/scratch
         call mount "$DIR" "$SPEC"

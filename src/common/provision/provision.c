@@ -29,6 +29,24 @@ static int lock_operation(struct provision_call *call, const char *id, struct er
         return state_lock(&call->state, hash_bytes(key, id, strlen(id)), error);
 }
 
+/*
+ * Who deletes what is done soon waits for no other call, which may overwrite the volume for hours: it has the lock of a
+ * name that other pods' volumes have, too.
+ */
+static int lock_names(struct provision_call *call, struct error *error)
+{
+        const struct provision_request *request = call->request;
+
+        if (request->from != NULL)
+                return copy_lock(call, request->name, request->from, error);
+        if (!request->soon)
+                return provision_record_lock(&call->state, request->name, error);
+        if (!state_try_lock(&call->state, volume_record_key(request->name)))
+                return fail_because(error, EINPROGRESS, "delete volume", request->name, "another call works on it");
+        provision_record_forget_read();
+        return 0;
+}
+
 static int change(struct provision_call *call, struct error *error)
 {
         const struct provision_request *request = call->request;
@@ -38,8 +56,7 @@ static int change(struct provision_call *call, struct error *error)
                 r = idempotency_recall(call->config.state_dir, request->operation, request->json, &call->reply, error);
         if (r < 0 || call->reply != NULL)
                 return r;
-        if ((r = request->from != NULL ? copy_lock(call, request->name, request->from, error)
-                                       : provision_record_lock(&call->state, request->name, error)) < 0)
+        if ((r = lock_names(call, error)) < 0)
                 return r;
         r = request->verb == PROVISION_CREATE ? create_volume(call, error) : delete_volume(call, error);
         cdi_settle(&call->config, &call->state, request->name);

@@ -26,7 +26,7 @@ void provision_end(void);
  * provision_make() and provision_unmake() - the work of volume-create and volume-delete, for a caller that is in a
  * worker already. The request's json may be NULL. Errors: those of provision_run().
  *
- * Takes: soon, not to delete what takes long to overwrite (EBUSY).
+ * Takes: soon, not to delete what takes long to overwrite (EBUSY), nor to wait for another call (EINPROGRESS).
  * Gives: ret_problem, why the file of profiles was rejected where the request names a profile; "": it was not.
  */
 int provision_make(const struct config *config, const struct provision_request *request,

@@ -50,7 +50,8 @@ static int forget(struct reconcile_round *round, struct volume_call *call, const
 
         if (call->kind->unmake != NULL) {
                 if (!round->reconcile->dry_run && (r = call->kind->unmake(call, dir, &error)) < 0) {
-                        reconcile_problem(round->reconcile, dir, &error);
+                        if (r != -EINPROGRESS) /* else unmount deletes it now, and forgets the directory */
+                                reconcile_problem(round->reconcile, dir, &error);
                         return r;
                 }
                 reconcile_did(round->reconcile, "deleted an ephemeral volume", dir);
