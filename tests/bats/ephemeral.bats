@@ -208,6 +208,28 @@ pod-1"
         done
 }
 
+@test "what an earlier version mounted with a profile for readers its pod has again after a reboot" {
+        local record
+        call mount "$DIR" "$SPEC"
+        assert_success
+        echo hello >"$DIR/file"
+        record=$STATE_DIR/provisioned/$(provisioned)
+        jq -c '.accessMode = "SINGLE_NODE_READER_ONLY"' "$record" >"$BATS_TEST_TMPDIR/record"
+        cat "$BATS_TEST_TMPDIR/record" >"$record"
+        call mount "$DIR" "$SPEC"
+        assert_success
+        umount "$DIR" # as a reboot does, after which volume-reconcile removes the volume's own record
+        losetup --detach "$(loops_of_test)"
+        rm "$(record_of "$(jq -r .name "$record")")"
+        call mount "$DIR" "$SPEC"
+        assert_success
+        is "$(cat "$DIR/file")" hello
+        echo more >>"$DIR/file"
+        call unmount "$DIR"
+        assert_success
+        nothing_is_left
+}
+
 @test "a policy's kinds name ephemeral, and the type of its pool" {
         write_policy '"kinds": ["loop"]'
         call mount "$DIR" "$SPEC"

@@ -220,8 +220,8 @@ static int mount_inner(struct volume_inner *inner, struct error *error)
         return call->wrapper != NULL ? call->wrapper->wrap(call, error) : device_filesystem_attach(call, error);
 }
 
-/* Attach and mount what was provisioned. */
-static int use(struct volume_call *call, const char *name, json_t *parameters, struct error *error)
+/* Attach and mount what was provisioned. had_made: by an earlier call, perhaps of an earlier version. */
+static int use(struct volume_call *call, const char *name, json_t *parameters, bool had_made, struct error *error)
 {
         cleanup_provision_record struct provision_record record = {};
         int r = provision_record_find(call->config.state_dir, name, &record, error);
@@ -233,7 +233,7 @@ static int use(struct volume_call *call, const char *name, json_t *parameters, s
                 return r;
         /* by the mount flags, or the access mode, of its profile */
         call->request->read_only = call->request->read_only || access_reads_only(record.access_mode);
-        if ((r = check_writable(call->request, error)) < 0)
+        if (!had_made && (r = check_writable(call->request, error)) < 0)
                 return r;
         if (json_object_get(call->request->options, kind_kata.flag) != NULL)
                 (void)json_object_set(parameters, kind_kata.flag,
@@ -267,7 +267,7 @@ static int make(struct volume_call *call, struct error *error)
             (r = volume_call_save(call, FILE_DURABLE, error)) < 0)
                 return r;
         if ((r = provision(call, name, parameters, problem, error)) >= 0 &&
-            (r = use(call, name, parameters, error)) >= 0)
+            (r = use(call, name, parameters, had_made, error)) >= 0)
                 profiled_tell(call, problem);
         if (r >= 0 || had_made) /* what an earlier call made is unmount's to delete, and stays recorded for it */
                 return r;
