@@ -877,6 +877,20 @@ detached() {
         is_away db
 }
 
+@test "with the disk of the records full detach ends what a container has left of a volume, so that it can be deleted to make room" {
+        made db
+        start_container plain
+        mount_volume db /data
+        assert_success
+        stop_container "$CONTAINER_PID"
+        dd if=/dev/zero "of=$STATE_DIR/filler" bs=4k 2>/dev/null || :
+        dd if=/dev/zero "of=$STATE_DIR/filler2" bs=1 2>/dev/null || :
+        detached db
+        is_away db
+        removed '{"name": "db"}'
+        rm "$STATE_DIR"/filler*
+}
+
 @test "a readOnly mount of a volume stays read-only, whatever the container's root remounts" {
         made db
         start_container plain

@@ -188,5 +188,5 @@ int named_stage_unstage(struct volume_call *call, const char *operation, struct 
         mount_dir_unmake(dir, 1);
         volume_record_forget(&call->record, dir);
         call->record.filesystem = 0;
-        return volume_call_save(call, FILE_ORDERED, error);
+        return mount_dir_save_unmounted(call, error);
 }
