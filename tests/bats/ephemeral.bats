@@ -230,6 +230,23 @@ pod-1"
         nothing_is_left
 }
 
+@test "a pod has its volume again after a reboot, also where volume-create has modified what is done when it is deleted" {
+        local name
+        SPEC=$(spec scratch ephemeral=true size=8Mi eraseAfter=true)
+        call mount "$DIR" "$SPEC"
+        assert_success
+        name=$(jq -r .name "$STATE_DIR/provisioned/$(provisioned)")
+        helper volume-create "{\"name\": \"$name\", \"modify\": true, \"eraseAfter\": false}"
+        assert_success
+        umount "$DIR"
+        call mount "$DIR" "$SPEC"
+        assert_success
+        is "$(jq .eraseAfter "$STATE_DIR/provisioned/$(provisioned)")" false
+        call unmount "$DIR"
+        assert_success
+        nothing_is_left
+}
+
 @test "a policy's kinds name ephemeral, and the type of its pool" {
         write_policy '"kinds": ["loop"]'
         call mount "$DIR" "$SPEC"

@@ -162,6 +162,15 @@ static int check_writable(const struct volume_request *request, struct error *er
                                                   "an ephemeral volume is empty at first: it cannot be read-only");
 }
 
+static bool is_made(const struct volume_call *call, const char *name)
+{
+        cleanup_provision_record struct provision_record record = {};
+        struct error ignored; /* who makes it meets it again */
+
+        return provision_record_find(call->config.state_dir, name, &record, &ignored) == 0 &&
+               record.lifecycle == PROVISION_CREATED;
+}
+
 /* parameters: an object, owned by the caller. */
 static int provision(const struct volume_call *call, const char *name, json_t *parameters,
                      char ret_problem[PROFILES_PROBLEM_SIZE], struct error *error)
@@ -184,6 +193,8 @@ static int provision(const struct volume_call *call, const char *name, json_t *p
                 return fail_because(error, EINVAL, "make volume", "size", "an ephemeral volume needs a \"size\"");
         if ((r = check_writable(request, error)) < 0)
                 return r;
+        if (is_made(call, name))
+                erase = NULL; /* volume-create may have modified it since, as nobody who has the volume notices */
         wanted.keeps_content = erase != NULL && strcmp(erase, "false") == 0;
         wanted.erases = erase != NULL && !wanted.keeps_content;
         if (usage != NULL)
