@@ -300,7 +300,6 @@ loops_over() {
         assert_nothing_left
 }
 
-# bats test_tags=kernel
 @test "where /dev lacks the loop device that the kernel has for an image, that is said, and nothing is left" {
         mkdir "$BATS_TEST_TMPDIR/dev"
         CALL_PREFIX=(unshare --mount sh -c 'mount -t tmpfs tmpfs "$0" && cp -a /dev/null /dev/loop-control "$0" && mount --move "$0" /dev && exec "$@"'
@@ -311,6 +310,7 @@ loops_over() {
         assert_nothing_left
 }
 
+# bats test_tags=kernel
 @test "an image that another program has attached to a loop device is refused" {
         kubelet_attach data type=loop size=8Mi
         kubelet_detach data
