@@ -37,6 +37,7 @@
 #define STACK_SIZE ((size_t)256 * 1024)
 #define PAGE ((size_t)4096)
 #define LARGE ((size_t)128 * 1024)
+#define AGAIN_MS 500
 #define LARGE_MS 1000 /* for so long the memory that a large request needed is kept for the next */
 
 /* The threads of the daemon, and what they have in common. */
@@ -54,6 +55,7 @@ static struct {
         bool taken[THREADS_MAX]; /* slots that have a thread */
         int replays;             /* threads that repeat a request of the last daemon */
         bool repeated;           /* they have, and new requests are read */
+        bool unrepeated;         /* there was no thread for some of those requests */
         pthread_cond_t replayed;
         int result; /* of the daemon; RUNNING until it ends */
         pthread_cond_t ended;
@@ -329,6 +331,32 @@ void threads_rest(void (*function)(void))
         }
 }
 
+/* With the mutex held. Each slot's thread repeats its request first, also where it begins as a listener. */
+static void start_replays(void)
+{
+        threads.unrepeated = false;
+        for (int i = 0; i < THREADS_MAX; i++)
+                if (!threads.taken[i] && request_buffer(i)->len > 0 && start_thread(i) < 0)
+                        threads.unrepeated = true;
+}
+
+/*
+ * With the mutex held, which is released meanwhile. Whoever waits for such a request would wait until as many others are under way at
+ * once; and to end this daemon would count as a try of those that it repeats.
+ */
+static void start_replays_later(void)
+{
+        const struct timespec until = clock_after_ms(AGAIN_MS);
+
+        if (pthread_cond_clockwait(&threads.ended, &threads.mutex, CLOCK_MONOTONIC, &until) != ETIMEDOUT)
+                return;
+        (void)pthread_mutex_unlock(&threads.mutex);
+        (void)pthread_rwlock_rdlock(&threads.at_work);
+        (void)pthread_mutex_lock(&threads.mutex);
+        start_replays();
+        (void)pthread_rwlock_unlock(&threads.at_work);
+}
+
 /* Begin to repeat what the last daemon left. Returns 0 or negative errno, with nothing repeated. */
 static int replay(void)
 {
@@ -340,9 +368,7 @@ static int replay(void)
         (void)pthread_mutex_lock(&threads.mutex);
         for (int i = 0; i < THREADS_MAX; i++)
                 threads.replays += request_buffer(i)->len > 0;
-        for (int i = 0; i < THREADS_MAX; i++)
-                if (request_buffer(i)->len > 0)
-                        (void)start_thread(i); /* it repeats that request first; or the one that has the slot next */
+        start_replays();
         (void)pthread_mutex_unlock(&threads.mutex);
         return 0;
 }
@@ -403,7 +429,10 @@ int threads_serve(void)
                 threads.result = r; /* the keeper starts another daemon */
         (void)pthread_rwlock_unlock(&threads.at_work);
         while (threads.result == RUNNING)
-                (void)pthread_cond_wait(&threads.ended, &threads.mutex);
+                if (threads.unrepeated)
+                        start_replays_later();
+                else
+                        (void)pthread_cond_wait(&threads.ended, &threads.mutex);
         r = threads.result;
         (void)pthread_mutex_unlock(&threads.mutex);
         return r;

@@ -861,6 +861,42 @@ refused() {
         done
 }
 
+# are_in_mkdirat PID COUNT: so many threads of the daemon.
+are_in_mkdirat() {
+        (($(cat "/proc/$1/task"/*/syscall 2>/dev/null | grep -c '^258 ') == $2))
+}
+
+@test "a daemon that gets too few threads for what the last one left repeats all of it as soon as it gets them" {
+        [[ $(uname -m) == x86_64 ]] || skip "the numbers of system calls are those of x86_64"
+        local name pids=() before
+        serve_a_server
+        in_container mkdir /data/1 /data/2 /data/3 # the kernel makes one at once in a directory
+        trace_daemon -e trace=mkdirat -e inject=mkdirat:delay_enter=600000000
+        for name in 1 2 3; do
+                background in_container mkdir "/data/$name/made"
+                pids+=("$BACKGROUND_PID")
+        done
+        the_remap_process remap-daemon
+        wait_until 10 are_in_mkdirat "$REPLY" 3
+        the_remap_process remap-keeper
+        no_more_processes "$REPLY"
+        echo 6 >"$GROUP/pids.max" # one of the three gets a thread
+        before=$(refusals)
+        kill_traced_daemon
+        wait_until 10 refused "$((before + 2))"
+        echo max >"$GROUP/pids.max"
+        wait_until 20 have_made 1 2 3
+        for name in "${pids[@]}"; do wait "$name"; done
+}
+
+# have_made NAME...: there is one in each of these directories of the server.
+have_made() {
+        local name
+        for name in "$@"; do
+                [[ -d $BATS_TEST_TMPDIR/tmpfs/$name/made ]] || return 1
+        done
+}
+
 # bats test_tags=kernel,kernel_too
 @test "when both are killed the container gets ENOTCONN, and mount-list and volume-reconcile say so" {
         only_remap
