@@ -201,6 +201,16 @@ loops_over() {
         assert_nothing_left
 }
 
+@test "a device that udev names by a link in /dev/mapper is attached" {
+        make_device ext4
+        as_mapped
+        call attach "$(spec disk type=block "source=$DEVICE")" "$NODE"
+        assert_field .status Success
+        assert_field .device "$DEVICE"
+        call detach disk "$NODE"
+        assert_field .status Success
+}
+
 @test "a volume whose filesystem is always read-only is not failed" {
         [[ -n $(type -P mksquashfs) ]] || skip "no squashfs-tools"
         make_device squashfs

@@ -48,7 +48,7 @@ bed_setup() {
 
         CONTAINER_PID='' CONTAINER_ID='' CONTAINER_ROOTFS='' CONTAINER_KIND='' CONTAINER_BASE=''
         declare -gA bed_kind=() bed_id=() bed_rootfs=() bed_base=() bed_monitor=()
-        bed_loops=() bed_pids=() bed_made=() bed_serial=0 NODE_VIEW=''
+        bed_loops=() bed_pids=() bed_made=() bed_nodes=() bed_serial=0 NODE_VIEW=''
         status='' output='' stderr='' json='' bed_command='' schema_collected=''
         processes=(/proc/[0-9]*)
         bed_processes=" ${processes[*]} "
@@ -70,6 +70,7 @@ bed_teardown() {
                 release_guards "$device"
                 release_device "$device"
         done
+        rm -f "${bed_nodes[@]}"
         for target in "${bed_made[@]}"; do
                 rmdir "$target" 2>/dev/null || :
         done
@@ -515,6 +516,21 @@ assert_container_unchanged() {
 }
 
 # ---- devices
+
+# as_mapped: DEVICE, a loop device, is one of device-mapper's for the programs, as udev names it: /dev/mapper/NAME is a link to /dev/dm-N.
+as_mapped() {
+        local loop=${DEVICE##*/} sys=$BATS_TEST_TMPDIR/sys name=fg-$RUN_ID-$BATS_TEST_NUMBER node
+        node=/dev/dm-$((500000 + ${loop#loop}))
+        cp -r "/sys/devices/virtual/block/$loop" "$sys" 2>/dev/null || : # some cannot be read
+        mkdir -p "$sys/dm" /dev/mapper
+        echo "$name" >"$sys/dm/name"
+        bed_nodes+=("/dev/mapper/$name" "$node") bed_made+=(/dev/mapper)
+        cp -a "$DEVICE" "$node"
+        ln -s "../${node##*/}" "/dev/mapper/$name"
+        HELPER_PREFIX=(unshare --mount sh -c 'mount --bind "$0" "$1" && shift && exec "$@"' "$sys" "/sys/devices/virtual/block/$loop")
+        CALL_PREFIX=("${HELPER_PREFIX[@]}")
+        DEVICE=/dev/mapper/$name
+}
 
 # make_device ext4|xfs|btrfs|erofs|squashfs|blank [LABEL]: a loop device with that filesystem; its path in DEVICE, the image in IMAGE.
 make_device() {

@@ -54,6 +54,17 @@ check_raw() {
         check_raw plain
 }
 
+@test "a device that udev names by a link in /dev/mapper is given raw" {
+        make_device ext4
+        as_mapped
+        start_container plain
+        helper mount-block "$(raw_request)"
+        assert_success
+        assert_field .mount.source "$DEVICE"
+        helper mount-remove "$(remove_request /disk)"
+        assert_success
+}
+
 @test "the container's root reads and writes a raw device without a user namespace" {
         check_raw plain-nouserns
 }

@@ -351,7 +351,8 @@ int block_device_check_node(const struct block_device *device, struct error *err
         struct stat node;
         struct stat dev;
 
-        if (lstat(device->path, &node) < 0 || stat("/dev", &dev) < 0)
+        /* a name in /dev/mapper may be a link (use_mapped_name()); others are none */
+        if (stat(device->path, &node) < 0 || stat("/dev", &dev) < 0)
                 return fail(error, errno, "stat", device->path);
         if (node.st_dev == dev.st_dev && S_ISBLK(node.st_mode) && node.st_rdev == device->number)
                 return 0;

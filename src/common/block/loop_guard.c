@@ -158,14 +158,15 @@ static int add_pair(int control_fd, unsigned *ret_index)
         return -EBUSY;
 }
 
+/* udev makes the names in /dev/mapper links. */
 static int open_source(const char *path, uint64_t device, bool writes, unsigned *ret_block_size, struct error *error)
 {
-        cleanup_close int fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+        cleanup_close int fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
         struct stat st;
         int size;
 
         if (fd < 0 && !writes) /* a device that nobody may write to */
-                fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+                fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
         if (fd < 0 || fstat(fd, &st) < 0)
                 return fail(error, errno, "open", path);
         if (!S_ISBLK(st.st_mode) || st.st_rdev != device)
