@@ -65,6 +65,26 @@ check_raw() {
         assert_success
 }
 
+# Without the name in sysfs the programs tell a device as all earlier ones did.
+@test "what an earlier version mounted of a device that udev names by a link in /dev/mapper is the same mount" {
+        local request prefix
+        make_device ext4
+        as_mapped
+        prefix=("${HELPER_PREFIX[@]}")
+        HELPER_PREFIX=()
+        start_container plain
+        request="{\"container\": $CONTAINER_PID, \"source\": \"$DEVICE\", \"target\": \"/disk\"}"
+        helper mount-block "$request"
+        assert_success
+        assert_field .mount.origin "$(realpath "$DEVICE")"
+        HELPER_PREFIX=("${prefix[@]}")
+        helper mount-block "$request"
+        assert_success
+        assert_field .mount.alreadyMounted true
+        helper mount-remove "$(remove_request /disk)"
+        assert_success
+}
+
 @test "the container's root reads and writes a raw device without a user namespace" {
         check_raw plain-nouserns
 }

@@ -2,6 +2,8 @@
 #include "inject/injection.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 
@@ -66,11 +68,23 @@ int injection_check_path(const struct injection *injection, const char *path, bo
         return policy_forbid(policy, path, writes ? "sources (for writing)" : "sources", error);
 }
 
+/* Earlier versions told a device by what udev's link in /dev/mapper leads to. */
+static const char *digested_origin(const struct injection *injection, char *path)
+{
+        const char *origin = injection->record.origin;
+
+        return injection->device.number != 0 && text_starts(origin, "/dev/mapper/") && realpath(origin, path) != NULL
+                       ? path
+                       : origin;
+}
+
 uint64_t injection_digest(const struct injection *injection)
 {
         const struct request *request = injection->request;
         const struct mount_options *options = &request->options;
         const char *kind = request->source_kind->word;
+        char path[PATH_MAX];
+        const char *origin = digested_origin(injection, path);
         const uint64_t numbers[] = { options->attr_set,
                                      options->attr_clear,
                                      (uint64_t)options->propagation,
@@ -84,7 +98,7 @@ uint64_t injection_digest(const struct injection *injection)
         uint64_t digest = hash_bytes(HASH_SEED, numbers, sizeof numbers);
 
         digest = hash_bytes(digest, kind, strlen(kind) + 1);
-        digest = hash_bytes(digest, injection->record.origin, strlen(injection->record.origin) + 1);
+        digest = hash_bytes(digest, origin, strlen(origin) + 1);
         digest = hash_bytes(digest, &injection->device.number, sizeof injection->device.number);
         if (request->fs_type != NULL)
                 digest = hash_bytes(digest, request->fs_type, strlen(request->fs_type));
