@@ -85,6 +85,21 @@ disks_come() {
         is "$(active)" "$GROUP-other"
 }
 
+@test "where udev is, a logical volume of others is attached as a device, and given to a container raw" {
+        lvm lvcreate --yes --quiet --name other --size 8m "$GROUP" >/dev/null 3>&- 4>&-
+        udevadm settle
+        lifecycle_up disk type=block "source=/dev/$GROUP/other"
+        is "${DEVICES[disk]}" "/dev/mapper/$GROUP-other"
+        lifecycle_down disk
+        start_container crun
+        helper mount-block "{\"container\": $CONTAINER_PID, \"source\": \"/dev/$GROUP/other\", \"target\": \"/disk\", \"raw\": true}"
+        assert_success
+        in_container sh -c 'echo text >/disk'
+        helper mount-remove "$(remove_request /disk)"
+        assert_success
+        is "$(head -c 4 "/dev/$GROUP/other")" text
+}
+
 @test "images are attached and given back while udev looks at each of their devices" {
         local i
         for i in 1 2 3; do

@@ -27,7 +27,8 @@
 static bool is_on_device(const struct mountinfo *table, const struct volume_call *call)
 {
         return major(table->device) == 0 && (strcmp(table->source, call->record.device) == 0 ||
-                                             block_device_is_at(table->source, call->record.device_number));
+                                             (strcmp(table->type, "btrfs") == 0 && /* others' sources are any text */
+                                              block_device_is_at(table->source, call->record.device_number)));
 }
 
 static bool is_of_device(const struct volume_call *call, const char *dir, const struct mount_seen *seen)
