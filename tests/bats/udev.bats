@@ -21,9 +21,11 @@ setup_file() {
 }
 
 teardown_file() {
-        [[ -e $BATS_FILE_TMPDIR/begun ]] || return 0
-        udevadm control --exit
-        rm -rf /run/udev
+        if [[ -e $BATS_FILE_TMPDIR/begun ]]; then
+                udevadm control --exit
+                rm -rf /run/udev
+        fi
+        schema_validate
 }
 
 setup() {
