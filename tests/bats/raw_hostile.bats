@@ -100,8 +100,8 @@ check_window() {
         make_raw_device first
         start_container plain
         make_own_file
-        # source_raw's open: O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW
-        at_syscall --at openat --where 2="$DEVICE" --where 3=0xa0802 --fail EROFS "$FLEXGRAFT_BIN/mount-block" "$(raw_request '"readOnly": true')"
+        # source_raw's open: O_RDWR | O_CLOEXEC | O_NONBLOCK
+        at_syscall --at openat --where 2="$DEVICE" --where 3=0x80802 --fail EROFS "$FLEXGRAFT_BIN/mount-block" "$(raw_request '"readOnly": true')"
         assert_success
         is "$AT_REACHED" 1 "an open of the device for writing"
         guard=$(guards_of "$DEVICE")
