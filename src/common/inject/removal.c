@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/text.h"
+#include "block/loop_guard.h"
 #include "inject/former.h"
 #include "inject/raw_grant.h"
 #include "mount/target.h"
@@ -97,6 +98,17 @@ static int unplace(struct removal *removal, struct error *error)
         return in_container_remove(&removal->container, record->mount_point, &record->identity, lazily, error);
 }
 
+/* Errors are those of the release, which writes out what comes in between. */
+static void flush_raw(const struct mount_record *record)
+{
+        const uint64_t devices[] = { record->raw_device, record->replaces_raw };
+        struct error ignored;
+
+        for (size_t i = 0; i < sizeof devices / sizeof devices[0]; i++)
+                if (devices[i] != 0)
+                        (void)loop_guard_flush(devices[i], mount_record_guard_key(record), &ignored);
+}
+
 int removal_forbid_device(struct removal *removal, struct error *error)
 {
         const struct mount_record *both[] = { &removal->record, &removal->partner };
@@ -111,6 +123,11 @@ int removal_forbid_device(struct removal *removal, struct error *error)
                 return r;
         if (!has_raw(removal))
                 return 0;
+        /* whose /dev has the device, and whose /sys/fs/cgroup the container's group */
+        if (removal->reachable && (r = namespace_enter_mounts(removal->node_mnt_ns_fd, "node", error)) < 0)
+                return r;
+        for (size_t i = 0; i < count; i++)
+                flush_raw(both[i]); /* a device that does not answer keeps no other call waiting for the lock */
         /* no other call begins to share the device between the look at who does and its end */
         if ((r = state_lock(&removal->state, mount_record_tree_key(&removal->record.mnt_ns), error)) < 0)
                 return r;
@@ -120,10 +137,6 @@ int removal_forbid_device(struct removal *removal, struct error *error)
         }
         if (!removal->reachable)
                 return r < 0 ? r : 0;
-        r = namespace_enter_mounts(removal->node_mnt_ns_fd, "node",
-                                   error); /* whose /sys/fs/cgroup has the container's group */
-        if (r < 0)
-                return r;
         /* in the control group of the recorded process, if that still runs */
         if (mount_record_reach(&removal->record, removal->record.boot_id, &recorded, &ignored) < 0)
                 container = &removal->container;

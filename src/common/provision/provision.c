@@ -42,7 +42,9 @@ static int lock_names(struct provision_call *call, struct error *error)
         if (!request->soon)
                 return provision_record_lock(&call->state, request->name, error);
         if (!state_try_lock(&call->state, volume_record_key(request->name)))
-                return fail_because(error, EINPROGRESS, "delete volume", request->name, "another call works on it");
+                return errno == EAGAIN || errno == EACCES ? fail_because(error, EINPROGRESS, "delete volume",
+                                                                         request->name, "another call works on it")
+                                                          : fail(error, errno, "lock", "state");
         provision_record_forget_read();
         return 0;
 }
