@@ -91,20 +91,29 @@ void probe_fuse(const char *argument, struct host_finding *ret_finding)
         find_control("/dev/fuse", MISC_FUSE, "fuse", "fuse", ret_finding);
 }
 
-/* A loop device that the kernel has, and /dev has not; false: there is none. */
-static bool find_unnamed_loop(char *ret_path)
+/* Of the kernel, and not in /dev; it may be gone by now. */
+static bool is_unnamed(const char *name)
+{
+        char device[NAME_MAX + 16];
+        char path[NAME_MAX + 16];
+
+        (void)snprintf(device, sizeof device, "/sys/block/%s", name);
+        (void)snprintf(path, sizeof path, "/dev/%s", name);
+        return access(path, F_OK) < 0 && access(device, F_OK) == 0;
+}
+
+/* Whether there is a loop device that stays so. */
+static bool find_unnamed_loop(char ret_name[NAME_MAX + 1])
 {
         DIR *list = opendir("/sys/block");
         const struct dirent *entry;
         bool found = false;
 
         while (list != NULL && !found && (entry = readdir(list)) != NULL) {
-                char device[64];
-
-                (void)snprintf(device, sizeof device, "/sys/block/%.32s", entry->d_name);
-                (void)snprintf(ret_path, PATH_MAX, "/dev/%.32s", entry->d_name);
-                /* it may be gone by now */
-                found = text_starts(entry->d_name, "loop") && access(ret_path, F_OK) < 0 && access(device, F_OK) == 0;
+                if (!text_starts(entry->d_name, "loop") || !is_unnamed(entry->d_name))
+                        continue;
+                clock_pause_ms(NAME_MS);
+                found = is_unnamed(entry->d_name) && text_copy(ret_name, NAME_MAX + 1, entry->d_name);
         }
         if (list != NULL)
                 (void)closedir(list); /* only read from */
@@ -114,16 +123,13 @@ static bool find_unnamed_loop(char *ret_path)
 /* In a container /dev may be one of its own, with what was there when it started: then no new loop device can be opened. */
 void probe_loop(const char *argument, struct host_finding *ret_finding)
 {
-        char path[PATH_MAX];
+        char name[NAME_MAX + 1];
 
         (void)argument;
         find_control("/dev/loop-control", MISC_LOOP_CONTROL, "loop-control", "loop", ret_finding);
-        if (ret_finding->state != HOST_OK || !find_unnamed_loop(path))
-                return;
-        clock_pause_ms(NAME_MS);
-        if (find_unnamed_loop(path))
-                host_found(ret_finding, HOST_MISSING, "the kernel has %s, and /dev has not: it is not the machine's",
-                           path);
+        if (ret_finding->state == HOST_OK && find_unnamed_loop(name))
+                host_found(ret_finding, HOST_MISSING,
+                           "the kernel has /dev/%.64s, and /dev has not: it is not the machine's", name);
 }
 
 /* A loop device that is bound to no file; -ENODEV: there is none that could be opened. */
