@@ -311,9 +311,8 @@ loops_over() {
 }
 
 @test "where /dev lacks the loop device that the kernel has for an image, that is said, and nothing is left" {
-        mkdir "$BATS_TEST_TMPDIR/dev"
-        CALL_PREFIX=(unshare --mount sh -c 'mount -t tmpfs tmpfs "$0" && cp -a /dev/null /dev/loop-control "$0" && mount --move "$0" /dev && exec "$@"'
-                "$BATS_TEST_TMPDIR/dev")
+        own_dev
+        CALL_PREFIX=("${OWN_DEV[@]}")
         call attach "$(spec data type=loop size=8Mi)" "$NODE"
         CALL_PREFIX=()
         assert_refused 'the kernel has /dev/loop' "needs the machine's /dev"

@@ -388,8 +388,7 @@ torn_records() {
         printf '{"name": "default", "type": "loop", "path": "%s"}' "$pool" >"$FLEXGRAFT_POOLS/default.json"
         mount -t tmpfs -o mode=0700,size=256k state "$STATE_DIR"
         lifecycle_up data type=loop size=8Mi
-        dd if=/dev/zero "of=$STATE_DIR/filler" bs=4k 2>/dev/null || :
-        dd if=/dev/zero "of=$STATE_DIR/filler2" bs=1 2>/dev/null || :
+        fill_disk "$STATE_DIR"
         lifecycle_down data
         is "$(volume_records)" ""
         umount "$STATE_DIR"

@@ -356,7 +356,7 @@ looks_with_processes() {
         assert_success
         dead_records 5
         # before each call that takes or releases one; the kernel lists all that are held, and one of them twice if others are taken meanwhile
-        at_syscall --at fcntl --each "awk '/OFDLCK.*:$(stat -c %i "$STATE_DIR/mounts/.lock") / { held[\$(NF - 1) \" \" \$NF] } END { print length(held) }' /proc/locks >>'$BATS_TEST_TMPDIR/held'" \
+        at_syscall --at fcntl --each "awk '/OFDLCK.* $(name_in_locks "$STATE_DIR/mounts/.lock") / { held[\$(NF - 1) \" \" \$NF] } END { print length(held) }' /proc/locks >>'$BATS_TEST_TMPDIR/held'" \
                 "$FLEXGRAFT_BIN/volume-reconcile" '{}'
         assert_success
         is "$(sort -n "$BATS_TEST_TMPDIR/held" | tail -1)" 1

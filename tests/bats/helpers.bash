@@ -522,14 +522,29 @@ as_mapped() {
         local loop=${DEVICE##*/} sys=$BATS_TEST_TMPDIR/sys name=fg-$RUN_ID-$BATS_TEST_NUMBER node
         node=/dev/dm-$((500000 + ${loop#loop}))
         cp -r "/sys/devices/virtual/block/$loop" "$sys" 2>/dev/null || : # some cannot be read
-        mkdir -p "$sys/dm" /dev/mapper
+        mkdir -p "$sys/dm"
         echo "$name" >"$sys/dm/name"
         bed_nodes+=("/dev/mapper/$name" "$node") bed_made+=(/dev/mapper)
         cp -a "$DEVICE" "$node"
-        ln -s "../${node##*/}" "/dev/mapper/$name"
+        # another test may remove the directory while it is empty
+        wait_until 20 eval 'mkdir -p /dev/mapper && ln -s "../${node##*/}" "/dev/mapper/$name" 2>/dev/null'
         HELPER_PREFIX=(unshare --mount sh -c 'mount --bind "$0" "$1" && shift && exec "$@"' "$sys" "/sys/devices/virtual/block/$loop")
         CALL_PREFIX=("${HELPER_PREFIX[@]}")
         DEVICE=/dev/mapper/$name
+}
+
+# own_dev [NODE...]: OWN_DEV, what a program is called with whose /dev is its own, as in a container: it has these nodes, and no loop devices else.
+own_dev() {
+        mkdir "$BATS_TEST_TMPDIR/dev"
+        # shellcheck disable=SC2016 # expanded by that shell
+        OWN_DEV=(unshare --mount sh -ec 'mount -t tmpfs tmpfs "$0"; while [ "$1" != -- ]; do cp -a "$1" "$0"; shift; done; shift
+                mount --move "$0" /dev; exec "$@"' "$BATS_TEST_TMPDIR/dev" /dev/null /dev/loop-control "$@" --)
+}
+
+# fill_disk DIR: the filesystem there, a small one, has no byte left, until DIR/filler* are removed.
+fill_disk() {
+        dd if=/dev/zero "of=$1/filler" bs=4k 2>/dev/null || :
+        dd if=/dev/zero "of=$1/filler2" bs=1 2>/dev/null || :
 }
 
 # make_device ext4|xfs|btrfs|erofs|squashfs|blank [LABEL]: a loop device with that filesystem; its path in DEVICE, the image in IMAGE.
@@ -1051,13 +1066,17 @@ has_ended_or_waits() { # PID LOCK
         process_is_gone "$1" || lock_is_awaited "$2"
 }
 
+# name_in_locks FILE: what /proc/locks calls it. There are the locks of all tests, and in other filesystems files of the same inode number.
+name_in_locks() {
+        local device    # the kernel names the filesystem's device, which is not that of stat(2) on a btrfs
+        device=$(findmnt --noheadings --output MAJ:MIN --target "$1") device=${device// /}
+        printf '%02x:%02x:%s\n' "${device%:*}" "${device#*:}" "$(stat -c %i "$1")"
+}
+
 # lock_is_awaited FILE [COUNT]: whether so many calls wait for its locks.
 lock_is_awaited() {
-        local device inode      # the kernel names the filesystem's device, which is not that of stat(2) on a btrfs
         [[ -e $1 ]] || return
-        device=$(findmnt --noheadings --output MAJ:MIN --target "$1") device=${device// /}
-        inode=$(stat -c %i "$1")
-        (($(grep -c -- "-> OFDLCK .* $(printf '%02x:%02x' "${device%:*}" "${device#*:}"):$inode " /proc/locks) >= ${2:-1}))
+        (($(grep -c -- "-> OFDLCK .* $(name_in_locks "$1") " /proc/locks) >= ${2:-1}))
 }
 
 # terminal PROGRAM ARGUMENT...: with a terminal as standard output, and nothing else: what is printed there in $output, standard error in $stderr.

@@ -462,9 +462,8 @@ no_xfs_is_mounted() {
         truncate -s 1M "$BATS_TEST_TMPDIR/file"
         device=$(loop_over "$BATS_TEST_TMPDIR/file")
         bed_loops+=("$device")
-        mkdir "$BATS_TEST_TMPDIR/dev"
-        HELPER_PREFIX=(unshare --mount sh -c 'mount -t tmpfs tmpfs "$0" && cp -a /dev/null /dev/loop-control "$0" && mount --move "$0" /dev && exec "$@"'
-                "$BATS_TEST_TMPDIR/dev")
+        own_dev
+        HELPER_PREFIX=("${OWN_DEV[@]}")
         check '{"kinds": ["loop"]}'
         HELPER_PREFIX=()
         is "$status $(missing)" '1 loop-devices'

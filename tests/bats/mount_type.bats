@@ -64,8 +64,7 @@ teardown() {
         made db
         mount_type db "$POINT"
         ends_with 0
-        dd if=/dev/zero "of=$STATE_DIR/filler" bs=4k 2>/dev/null || :
-        dd if=/dev/zero "of=$STATE_DIR/filler2" bs=1 2>/dev/null || :
+        fill_disk "$STATE_DIR"
         umount_type "$POINT"
         ends_with 0
         is_away db

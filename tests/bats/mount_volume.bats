@@ -883,8 +883,7 @@ detached() {
         mount_volume db /data
         assert_success
         stop_container "$CONTAINER_PID"
-        dd if=/dev/zero "of=$STATE_DIR/filler" bs=4k 2>/dev/null || :
-        dd if=/dev/zero "of=$STATE_DIR/filler2" bs=1 2>/dev/null || :
+        fill_disk "$STATE_DIR"
         detached db
         is_away db
         removed '{"name": "db"}'

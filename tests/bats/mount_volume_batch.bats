@@ -180,7 +180,7 @@ is_detached() {
         stop_container
         # before it takes the lock of the second volume: F_OFD_SETLKW is 38
         stopped_at fcntl:2 --where 2=38 sh -c 'exec "$0" poststop <"$1"' "$FLEXGRAFT_BIN/mount-hook" "$HOOK_STATE"
-        grep -c "OFDLCK.*:$(stat -c %i "$STATE_DIR/mounts/.lock") " /proc/locks >"$BATS_TEST_TMPDIR/held" || :
+        grep -c "OFDLCK.* $(name_in_locks "$STATE_DIR/mounts/.lock") " /proc/locks >"$BATS_TEST_TMPDIR/held" || :
         compgen -G "$STATE_DIR/mounts/*.json" | wc -l >>"$BATS_TEST_TMPDIR/held"
         resumed
         is "$(paste -sd' ' "$BATS_TEST_TMPDIR/held")" "0 1" "locks of mounts, and records that are left"

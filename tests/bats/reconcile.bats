@@ -275,9 +275,8 @@ node_of_ours() {
         bed_loops+=("$device")
         attached_loop data
         rm "$(record_of data)"
-        mkdir "$BATS_TEST_TMPDIR/dev"
-        HELPER_PREFIX=(unshare --mount sh -c 'mount -t tmpfs tmpfs "$0" && cp -a /dev/null /dev/loop-control "$1" "$0" &&
-                mount --move "$0" /dev && shift && exec "$@"' "$BATS_TEST_TMPDIR/dev" "${DEVICES[data]}")
+        own_dev "${DEVICES[data]}"
+        HELPER_PREFIX=("${OWN_DEV[@]}")
         reconcile
         HELPER_PREFIX=()
         did "${DEVICES[data]}"

@@ -855,7 +855,7 @@ refused() {
                 wait_until 10 refused "$(($(refusals) + 1))"
                 echo max >"$GROUP/pids.max"
                 wait_until 10 there_is_another remap-daemon "$old"
-                timeout 20 "${ENTER[@]}" touch "/data/$count"
+                timeout 100 "${ENTER[@]}" touch "/data/$count" # else it hangs
                 [[ -e $BATS_TEST_TMPDIR/tmpfs/$count ]]
                 remember_remap_processes
         done
