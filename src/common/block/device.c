@@ -69,20 +69,14 @@ static void use_mapped_name(struct block_device *device)
 {
         char name[256];
         char path[sizeof "/dev/mapper/" + sizeof name];
+        struct stat st;
 
         if (!text_starts(device->path, "/dev/dm-") ||
             block_device_attribute(device->number, "dm/name", name, sizeof name) < 0)
                 return;
         (void)snprintf(path, sizeof path, "/dev/mapper/%s", name);
-        if (block_device_is_at(path, device->number))
+        if (stat(path, &st) == 0 && S_ISBLK(st.st_mode) && st.st_rdev == device->number)
                 (void)text_copy(device->path, sizeof device->path, path);
-}
-
-bool block_device_is_at(const char *path, uint64_t number)
-{
-        struct stat st;
-
-        return text_starts(path, "/dev/") && stat(path, &st) == 0 && S_ISBLK(st.st_mode) && st.st_rdev == number;
 }
 
 int block_device_find(const char *source, struct block_device *ret_device, struct error *error)

@@ -40,9 +40,6 @@ int block_device_find(const char *source, struct block_device *ret_device, struc
  */
 int block_device_open(const struct block_device *device, int flags, struct error *error);
 
-/* block_device_is_at() - whether a path in /dev leads to the device of this number; no other path is looked at. */
-bool block_device_is_at(const char *path, uint64_t number);
-
 /* block_device_size() - in bytes. */
 int block_device_size(const struct block_device *device, uint64_t *ret_bytes, struct error *error);
 

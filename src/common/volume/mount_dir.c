@@ -16,24 +16,22 @@
 
 #include "base/fd.h"
 #include "base/text.h"
-#include "block/device.h"
 #include "mount/identity.h"
 #include "mount/mountinfo.h"
 #include "mount/on_node.h"
 #include "process/log.h"
 #include "volume/provisioned.h"
 
-/* stat(2) gives an anonymous device number for btrfs; mountinfo names the device, by whichever path udev has told it last. */
-static bool is_on_device(const struct mountinfo *table, const struct volume_call *call)
+/* stat(2) gives an anonymous device number for btrfs; mountinfo names the device. */
+static bool source_is(int fd, const char *device)
 {
-        return major(table->device) == 0 && (strcmp(table->source, call->record.device) == 0 ||
-                                             (strcmp(table->type, "btrfs") == 0 && /* others' sources are any text */
-                                              block_device_is_at(table->source, call->record.device_number)));
+        cleanup_mount_table struct mountinfo table = {};
+
+        return mountinfo_find_own(&table, fd) > 0 && strcmp(table.source, device) == 0;
 }
 
 static bool is_of_device(const struct volume_call *call, const char *dir, const struct mount_seen *seen)
 {
-        cleanup_mount_table struct mountinfo table = {};
         cleanup_close int fd = -EBADF;
         struct stat st;
 
@@ -45,7 +43,7 @@ static bool is_of_device(const struct volume_call *call, const char *dir, const 
         if (major(seen->device) != 0)
                 return seen->device == call->record.device_number;
         fd = open(dir, O_PATH | O_NOFOLLOW | O_CLOEXEC); /* O_DIRECTORY would set off an automount */
-        return fd >= 0 && mountinfo_find_own(&table, fd) > 0 && is_on_device(&table, call);
+        return fd >= 0 && source_is(fd, call->record.device);
 }
 
 /* How many of the path's last parts are missing. */
@@ -117,7 +115,8 @@ int mount_dir_find(const struct volume_call *call, char *ret_dir, struct error *
         if ((r = mountinfo_open_own(&table)) < 0)
                 return fail(error, -r, "open", "mountinfo");
         while (mountinfo_next(&table))
-                if ((table.device == call->record.device_number || is_on_device(&table, call)) &&
+                if ((table.device == call->record.device_number ||
+                     (major(table.device) == 0 && strcmp(table.source, call->record.device) == 0)) &&
                     text_copy(ret_dir, PATH_MAX, table.mount_point) &&
                     mount_dir_look(call, ret_dir, &ignored, error) == MOUNT_DIR_OURS)
                         return 0;
