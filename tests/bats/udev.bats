@@ -54,11 +54,15 @@ active() {
         dmsetup ls | grep "^$GROUP" | cut -f1 | sort | xargs
 }
 
-# disks_come: the group's, as when the machine boots.
+# disks_come: the group's, as when the machine boots. Of a loop device 69-lvm.rules takes the first change for that, and notes that in its database.
 disks_come() {
         local disk
-        rm -f /run/lvm/pvs_online/* /run/lvm/vgs_online/* /run/lvm/pvs_lookup/*
-        for disk in "${disks[@]}"; do udevadm trigger --action=add "/sys/block/${disk#/dev/}"; done
+        udevadm settle # else what comes of earlier events may be all that happens
+        rm -f /run/lvm/{pvs_online,vgs_online,pvs_lookup}/*
+        for disk in "${disks[@]}"; do
+                rm "/run/udev/data/b$(stat -c %Hr:%Lr "$disk")"
+                udevadm trigger --action=change "/sys/block/${disk#/dev/}"
+        done
         udevadm settle
 }
 

@@ -114,15 +114,14 @@ void lvm_release(void)
         known_group.listed = false;
 }
 
-#define ASLEEP "--setautoactivation" /* lvmautoactivation(7): from lvm 2.03.12 on */
-#define ASLEEP_NOW ASLEEP "=n"
+#define ASLEEP "--setautoactivation=n" /* lvmautoactivation(7): from lvm 2.03.12 on */
 
 /* Leave out what an older lvm has just refused, which works without it. */
 static bool leave_out_asleep(const char **words, const struct error *error)
 {
-        while (*words != NULL && strcmp(*words, ASLEEP_NOW) != 0)
+        while (*words != NULL && strcmp(*words, ASLEEP) != 0)
                 words++;
-        if (*words == NULL || strstr(error->reason, ASLEEP) == NULL)
+        if (*words == NULL || strstr(error->reason, "setautoactivation") == NULL)
                 return false;
         for (; *words != NULL; words++)
                 words[0] = words[1];
@@ -386,21 +385,13 @@ int lvm_create(const char *group, const char *volume, const char *type, const ch
         char needs[sizeof NEEDS + LVM_MODULES_MAX];
         const char *all[WORDS_MAX] = { "lvcreate", "-q",   "-y",  "--wipesignatures", "y", "--addtag", LVM_TAG,
                                        "-n",       volume, needs, "--type",           type };
-        const bool at_once =
-                strcmp(type, "linear") == 0 || strcmp(type, "striped") == 0; /* lvcreate has it for these */
         int count = 12;
-        int r;
 
         (void)snprintf(needs, sizeof needs, NEEDS "%s", type);
-        if (at_once)
-                all[count++] = ASLEEP_NOW;
         while (*words != NULL && count < WORDS_MAX - 2)
                 all[count++] = *words++;
         all[count] = group;
-        r = run(all, NULL, error);
-        if (r >= 0 && !at_once)
-                lvm_put_asleep(group, volume);
-        return r;
+        return run(all, NULL, error);
 }
 
 /* What the volume needs is loaded before. */
@@ -467,13 +458,12 @@ int lvm_deactivate(const char *group, const char *volume, struct error *error)
         return run_on(group, &named, (const char *const[]){ "lvchange", "-q", "-an", "-K", NULL }, error);
 }
 
-void lvm_put_asleep(const char *group, const char *volume)
+int lvm_put_asleep(const char *group, const char *volume, struct error *error)
 {
         struct lvm_volume named = {}; /* nothing is loaded for it */
-        struct error ignored;         /* an older lvm knows nothing of it */
 
         (void)text_copy(named.name, sizeof named.name, volume);
-        (void)run_on(group, &named, (const char *const[]){ "lvchange", "-q", ASLEEP_NOW, NULL }, &ignored);
+        return run_on(group, &named, (const char *const[]){ "lvchange", "-q", "-an", ASLEEP, NULL }, error);
 }
 
 int lvm_extend(const char *group, const struct lvm_volume *volume, uint64_t size_bytes, struct error *error)

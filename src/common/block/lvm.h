@@ -85,7 +85,7 @@ int lvm_find(const char *group, const char *volume, struct lvm_volume *ret_volum
  * The following have the kernel load what the volume needs (lvm_targets_load()); volume: from lvm_find().
  *
  * lvm_create() - type: of lvcreate(8); words: its other options, besides name, tag and group. The volume is active then;
- * signatures are wiped. It is as after lvm_put_asleep().
+ * signatures are wiped.
  */
 int lvm_create(const char *group, const char *volume, const char *type, const char *const *words, struct error *error);
 
@@ -120,10 +120,10 @@ int lvm_rename(const char *group, const char *volume, const char *name, struct e
 int lvm_deactivate(const char *group, const char *volume, struct error *error);
 
 /*
- * lvm_put_asleep() - have the machine activate a volume neither when it boots nor when a disk comes; lvm_activate() does.
- * Nothing before lvm 2.03.12.
+ * lvm_put_asleep() - deactivate a new volume, and have the machine activate it neither when it boots nor when a disk comes
+ * (nothing before lvm 2.03.12); lvm_activate() does. In one run of lvm, as lvcreate can do it for some types alone.
  */
-void lvm_put_asleep(const char *group, const char *volume);
+int lvm_put_asleep(const char *group, const char *volume, struct error *error);
 
 /*
  * ---- have the kernel load the device mapper's targets that a volume needs: raid, mirror, thin-pool, ...

@@ -178,7 +178,7 @@ static int create(const struct config *config, const struct pool *pool, const st
         if (!thin && (r = wipe_new(pool, record->id, error)) < 0)
                 return r;
         describe_active(pool, record, ret_item);
-        return lvm_deactivate(pool->volume_group, record->id, error);
+        return lvm_put_asleep(pool->volume_group, record->id, error);
 }
 
 /* Without its group nothing can be said of a volume, unless the group is a region's, which is made with the first: then without its

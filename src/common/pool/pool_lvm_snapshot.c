@@ -84,7 +84,7 @@ static int share_thin(const struct pool *pool, const struct lvm_volume *volume, 
         int r = lvm_snapshot(pool->volume_group, volume, name, snapshot ? asleep : usual, error);
 
         if (r >= 0 && !snapshot)
-                lvm_put_asleep(pool->volume_group, name);
+                r = lvm_put_asleep(pool->volume_group, name, error);
         if (r < 0 || size_bytes <= volume->size_bytes)
                 return r;
         r = find(pool, name, &made, error);
