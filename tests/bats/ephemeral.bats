@@ -163,6 +163,22 @@ pod-1"
         done
 }
 
+@test "a pool whose volumes are no devices makes no ephemeral volume, by its name or by a profile" {
+        local options
+        export FLEXGRAFT_PROFILES=$BATS_TEST_TMPDIR/profiles.json
+        echo '{"profile_matrix": {"shared": {"csi_plugin_type_selector": {"plugin_type": "org.flexgraft.directory"}, "volume_capabilities":
+                {"mount": {}, "access_mode": {"mode": "SINGLE_NODE_WRITER"}}, "create_parameters": {}}}}' >"$FLEXGRAFT_PROFILES"
+        mkdir -m 0700 "$BATS_TEST_TMPDIR/directories"
+        printf '{"name": "directories", "type": "directory", "path": "%s"}\n' "$BATS_TEST_TMPDIR/directories" >"$FLEXGRAFT_POOLS/directories.json"
+        for options in pool=directories profile=shared 'pool=directories profile=shared'; do
+                # shellcheck disable=SC2086 # the words of the options
+                call mount "$DIR" "$(spec scratch ephemeral=true size=8Mi $options)"
+                assert_refused 'such volumes'
+                is "$(provisioned)" ''
+                is "$(find "$BATS_TEST_TMPDIR/directories" -mindepth 1 -type d)" ''
+        done
+}
+
 @test "one that an earlier call has made is kept, with its content, when a repeat fails" {
         call mount "$DIR" "$SPEC"
         assert_success

@@ -193,12 +193,16 @@ struct choice {
         struct pool unfit;      /* one that cannot have the volume, whatever its size; without a name: none */
 };
 
-static bool is_selected(const struct provision_call *call, const struct pool *pool)
+static bool has_type(const struct provision_call *call, const struct pool *pool)
 {
         const char *const *types = call->request->pool_types;
 
-        return pool->kind != NULL && profile_selects(call->profile, pool) &&
-               (types == NULL || text_among(pool->kind->type, types));
+        return types == NULL || text_among(pool->kind->type, types);
+}
+
+static bool is_selected(const struct provision_call *call, const struct pool *pool)
+{
+        return pool->kind != NULL && profile_selects(call->profile, pool) && has_type(call, pool);
 }
 
 /* The others are tried. */
@@ -273,6 +277,8 @@ static int find_pool(struct provision_call *call, const char *after, struct erro
         const struct provision_request *request = call->request;
         static struct error failure;
         struct choice choice = { .call = call, .after = after, .failure = &failure };
+        const char *const *types = request->pool_types;
+        const char *type = types != NULL && types[1] == NULL ? types[0] : NULL; /* the only one */
         int r;
 
         if (call->profile == NULL && pool_implied_by(request->parameters)) {
@@ -287,6 +293,10 @@ static int find_pool(struct provision_call *call, const char *after, struct erro
         if (request->pool != NULL || call->profile == NULL) {
                 if ((r = provision_call_use_pool(call, request->pool ?: POOL_DEFAULT, error)) < 0)
                         return r;
+                if (!has_type(call, &call->pool))
+                        return fail_because(error, EINVAL, "find pool", call->pool.name,
+                                            "pool \"%.128s\" is of type %s, which has no such volumes", call->pool.name,
+                                            call->pool.kind->type);
                 if (call->profile != NULL && !is_selected(call, &call->pool))
                         return fail_because(error, EINVAL, "find pool", request->pool,
                                             "profile \"%.200s\" does not select pool \"%.128s\"", request->profile,
@@ -312,8 +322,8 @@ static int find_pool(struct provision_call *call, const char *after, struct erro
         if (!choice.selected)
                 return fail_because(error, ENOENT, "find pool", request->profile,
                                     "profile \"%.200s\" selects no pool%s%s", request->profile,
-                                    request->pool_types != NULL ? " of type " : "",
-                                    request->pool_types != NULL ? request->pool_types[0] : "");
+                                    type != NULL ? " of type " : request->pool_types != NULL ? " with such volumes" : "",
+                                    type ?: "");
         if (request->id != NULL)
                 return fail_because(error, ENOENT, "find pool", request->id,
                                     "no pool of profile \"%.200s\" has \"%.200s\"", request->profile, request->id);

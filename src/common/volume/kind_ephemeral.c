@@ -27,6 +27,7 @@
 
 #define USERS_MAX 4 /* that a message names */
 #define USERS_MS 1000
+#define POOL_TYPES_MAX 16 /* of all kinds */
 
 /* The kind of the volumes of such a pool. */
 static const struct volume_kind *find_kind(const char *word)
@@ -34,6 +35,19 @@ static const struct volume_kind *find_kind(const char *word)
         const struct volume_kind *kind = volume_kind_find(word);
 
         return kind != NULL && kind->pool_types != NULL && kind->has_device ? kind : NULL;
+}
+
+/* The types of pools whose volumes such kinds have: others have no device. */
+static const char *const *find_pool_types(void)
+{
+        static const char *types[POOL_TYPES_MAX + 1];
+        size_t count = 0;
+
+        for (size_t i = 0; volume_kinds[i] != NULL; i++)
+                for (const char *const *type = volume_kinds[i]->pool_types;
+                     find_kind(volume_kinds[i]->word) != NULL && *type != NULL && count < POOL_TYPES_MAX; type++)
+                        types[count++] = *type; /* "pmem" twice: it is also "lvm" */
+        return types;
 }
 
 /* ---- the volume that is made: an inner call, with a record of its own */
@@ -180,7 +194,8 @@ static int provision(const struct volume_call *call, const char *name, json_t *p
         const char *usage;
         struct provision_request wanted = { .verb = PROVISION_CREATE,
                                             .name = name,
-                                            .fs_type = request->fs_type[0] != '\0' ? request->fs_type : NULL };
+                                            .fs_type = request->fs_type[0] != '\0' ? request->fs_type : NULL,
+                                            .pool_types = find_pool_types() };
         int r;
 
         if ((r = volume_request_option(request, "pool", &wanted.pool, error)) < 0 ||
