@@ -579,6 +579,18 @@ loops_over() {
         assert_nothing_left
 }
 
+@test "a pod does not get another filesystem that was mounted by the name of its volume's device" {
+        mkdir "$BATS_TEST_TMPDIR/another"
+        kubelet_attach data type=loop size=8Mi
+        mount -t tmpfs "${DEVICES[data]}" "$BATS_TEST_TMPDIR/another"   # so may a user of the node call a FUSE filesystem
+        make_dir "$(pod_dir data)"
+        call mount "$(pod_dir data)" "$(publish_spec data "$POD")"
+        assert_refused "not staged"
+        is "$(mounts_here)" "$BATS_TEST_TMPDIR/another"
+        umount "$BATS_TEST_TMPDIR/another"
+        kubelet_detach data
+}
+
 @test "two volumes that share a device for reading do not come to share it for writing" {
         make_device ext4
         kubelet_attach one type=block "source=$DEVICE" kubernetes.io/readwrite=ro

@@ -650,6 +650,19 @@ round_with() {
         did "$(global_dir data)"
 }
 
+@test "another filesystem that was mounted by the name of a forgotten volume's device does not keep that attached" {
+        watch_kubelet
+        start_kubelet
+        forgotten data
+        mkdir "$BATS_TEST_TMPDIR/another"
+        mount -t tmpfs "${DEVICES[data]}" "$BATS_TEST_TMPDIR/another"   # so may a user of the node call a FUSE filesystem
+        finds_nothing_to_do
+        later
+        reconcile
+        did "$(global_dir data)"
+        umount "$BATS_TEST_TMPDIR/another"
+}
+
 @test "an ephemeral volume that a pod has mounted is not forgotten, however long it is seen" {
         local dir dry
         watch_kubelet

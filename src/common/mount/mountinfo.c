@@ -123,6 +123,11 @@ bool mountinfo_next(struct mountinfo *table)
         return true;
 }
 
+bool mountinfo_names(const struct mountinfo *table, const char *device)
+{
+        return major(table->device) == 0 && strcmp(table->type, "btrfs") == 0 && strcmp(table->source, device) == 0;
+}
+
 int mountinfo_find_own(struct mountinfo *ret_table, int fd)
 {
         uint64_t id;

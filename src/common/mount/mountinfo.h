@@ -56,6 +56,12 @@ int mountinfo_find_own(struct mountinfo *ret_table, int fd);
 /* mountinfo_next() - the next line; false at the end. What it gave before is void. */
 bool mountinfo_next(struct mountinfo *table);
 
+/*
+ * mountinfo_names() - whether the line's filesystem, which has no device's number, is the one on that device, by the name it
+ * was mounted by. Only of btrfs does that name tell: a user of the node chooses that of a FUSE filesystem.
+ */
+bool mountinfo_names(const struct mountinfo *table, const char *device);
+
 void mountinfo_close(struct mountinfo *table);
 #define cleanup_mount_table __attribute__((cleanup(mountinfo_close)))
 

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/sysmacros.h>
 
 #include "base/fd.h"
 #include "base/json.h"
@@ -42,7 +41,7 @@ static uint64_t see_stage(const struct mount_dir *staged)
         return mount_see_short_id(fd, &id) < 0 ? 0 : id;
 }
 
-/* The mounts of the node: an object of arrays, by "DEVICE" and, where a filesystem has a number of its own, by "=SOURCE". */
+/* The mounts of the node: an object of arrays, by "DEVICE" and, where a btrfs has a number of its own, by "=SOURCE". */
 static void put_mount(json_t *mounts, const char *key, const struct mountinfo *table)
 {
         json_t *list = json_object_get(mounts, key);
@@ -73,7 +72,8 @@ static json_t *read_mounts(void)
         while (mountinfo_next(&table)) {
                 device_key(table.device, key);
                 put_mount(mounts, key, &table);
-                if (major(table.device) == 0 && snprintf(key, sizeof key, "=%s", table.source) < (int)sizeof key)
+                if (mountinfo_names(&table, table.source) &&
+                    snprintf(key, sizeof key, "=%s", table.source) < (int)sizeof key)
                         put_mount(mounts, key, &table);
         }
         return mounts;

@@ -27,7 +27,7 @@ static bool source_is(int fd, const char *device)
 {
         cleanup_mount_table struct mountinfo table = {};
 
-        return mountinfo_find_own(&table, fd) > 0 && strcmp(table.source, device) == 0;
+        return mountinfo_find_own(&table, fd) > 0 && mountinfo_names(&table, device);
 }
 
 static bool is_of_device(const struct volume_call *call, const char *dir, const struct mount_seen *seen)
@@ -115,8 +115,7 @@ int mount_dir_find(const struct volume_call *call, char *ret_dir, struct error *
         if ((r = mountinfo_open_own(&table)) < 0)
                 return fail(error, -r, "open", "mountinfo");
         while (mountinfo_next(&table))
-                if ((table.device == call->record.device_number ||
-                     (major(table.device) == 0 && strcmp(table.source, call->record.device) == 0)) &&
+                if ((table.device == call->record.device_number || mountinfo_names(&table, call->record.device)) &&
                     text_copy(ret_dir, PATH_MAX, table.mount_point) &&
                     mount_dir_look(call, ret_dir, &ignored, error) == MOUNT_DIR_OURS)
                         return 0;
