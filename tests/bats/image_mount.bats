@@ -199,6 +199,52 @@ refused_as_shared() {
         refused_as_shared ''
 }
 
+# says_one_device IMAGE: the superblock of its btrfs is changed to say that it is on one device.
+says_one_device() {
+        python3 - "$1" <<'END'
+import struct
+import sys
+
+def crc32c(data):
+    crc = 0xffffffff
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
+    return crc ^ 0xffffffff
+
+with open(sys.argv[1], "r+b") as image:
+    for at in 65536, 67108864:
+        image.seek(at)
+        superblock = bytearray(image.read(4096))
+        struct.pack_into("<Q", superblock, 136, 1)
+        struct.pack_into("<I", superblock, 0, crc32c(superblock[32:]))
+        image.seek(at)
+        image.write(superblock)
+END
+}
+
+@test "a btrfs on several devices whose superblock says that it is on one is refused" {
+        local seed sprout
+        IMAGE=$BATS_TEST_TMPDIR/sprout.img
+        truncate -s 128M "$BATS_TEST_TMPDIR/seed.img" "$IMAGE"
+        mkdir "$BATS_TEST_TMPDIR/seed"
+        mkfs.btrfs -q "$BATS_TEST_TMPDIR/seed.img"
+        btrfstune -f -S 1 "$BATS_TEST_TMPDIR/seed.img"
+        seed=$(loop_over "$BATS_TEST_TMPDIR/seed.img")
+        sprout=$(loop_over "$IMAGE")
+        bed_loops+=("$seed" "$sprout")
+        mount -o ro "$seed" "$BATS_TEST_TMPDIR/seed"
+        btrfs device add -f "$sprout" "$BATS_TEST_TMPDIR/seed"
+        umount "$BATS_TEST_TMPDIR/seed"
+        btrfs device scan --forget "$sprout"
+        losetup --detach "$sprout"
+        says_one_device "$IMAGE"
+        btrfs device scan "$seed" # as udev does
+        refused_as_shared ''
+        btrfs device scan --forget "$seed"
+}
+
 @test "an ext4 whose journal is on another device is refused, and that device is not opened" {
         local journal
         truncate -s 16M "$BATS_TEST_TMPDIR/journal.img"

@@ -102,4 +102,15 @@ int filesystem_grow(const struct block_device *device, const char *type, const c
  */
 int filesystem_check_alone(const char *fs_type, const char *device, struct error *error);
 
+/*
+ * filesystem_check_opened() - the same of one that the kernel has opened, before anyone sees it: a btrfs may be on more
+ * devices than its superblock says.
+ *
+ * Source: read_one_dev() and btrfs_read_chunk_tree() in fs/btrfs/volumes.c, which warn of that (seen on 6.18).
+ *
+ * Takes:  number, of the device.
+ * Errors: EOPNOTSUPP another device was opened, too, or sysfs does not tell; those of readlink(2).
+ */
+int filesystem_check_opened(const char *fs_type, uint64_t number, const char *device, struct error *error);
+
 #endif

@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "block/filesystem.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/file.h"
 #include "base/text.h"
 #include "block/device_tag.h"
 #include "process/worker.h"
@@ -140,6 +145,59 @@ static int check_btrfs(const char *device, struct error *error)
                                     "its btrfs is on %llu devices; only one on a single device is mounted",
                                     (unsigned long long)devices);
         return faccessat(AT_FDCWD, TELLS_COPIES_APART, F_OK, 0) == 0 ? 0 : device_each(compare, &btrfs, error);
+}
+
+#define OPENED "/sys/fs/btrfs"
+
+/* How many devices the btrfs has that is listed there by its id, if this one is among them; 0. */
+static unsigned count_if_among(int all_fd, const char *id, const char *name)
+{
+        char path[NAME_MAX + 16];
+        const struct dirent *entry;
+        bool among = false;
+        unsigned count = 0;
+        DIR *list;
+
+        (void)snprintf(path, sizeof path, "%s/devices", id);
+        list = file_list(all_fd, path);
+        while (list != NULL && (entry = readdir(list)) != NULL) {
+                count += entry->d_name[0] != '.';
+                among = among || strcmp(entry->d_name, name) == 0;
+        }
+        if (list != NULL)
+                (void)closedir(list); /* only read from */
+        return among ? count : 0;
+}
+
+int filesystem_check_opened(const char *fs_type, uint64_t number, const char *device, struct error *error)
+{
+        const struct dirent *entry;
+        unsigned count = 0;
+        char path[64];
+        char link[PATH_MAX];
+        const char *name;
+        DIR *list;
+        ssize_t n;
+
+        if (!text_starts(fs_type, "btrfs"))
+                return 0;
+        (void)snprintf(path, sizeof path, "/sys/dev/block/%u:%u", major(number), minor(number));
+        n = readlink(path, link, sizeof link - 1);
+        if (n < 0)
+                return fail(error, errno, "find filesystem", device);
+        link[n] = '\0';
+        name = strrchr(link, '/') != NULL ? strrchr(link, '/') + 1 : link;
+        list = opendir(OPENED);
+        while (list != NULL && count == 0 && (entry = readdir(list)) != NULL)
+                count = count_if_among(dirfd(list), entry->d_name, name);
+        if (list != NULL)
+                (void)closedir(list); /* only read from */
+        if (count == 1)
+                return 0;
+        return fail_because(error, EOPNOTSUPP, "find filesystem", device,
+                            count == 0 ? "which devices its btrfs is on cannot be seen in " OPENED
+                                       : "its btrfs is on several devices, which its superblock does not say; only one "
+                                         "on a single device is mounted");
 }
 
 /* ---- ext3 and ext4: a journal that is not a file of its own is on the device of the number that the superblock says */

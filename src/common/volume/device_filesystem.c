@@ -167,7 +167,8 @@ int device_filesystem_reach(const struct volume_call *call, const struct block_d
         if (strcmp(type, "btrfs") == 0 && (r = keep_blocks(call, context_fd, error)) < 0)
                 return r;
         if ((r = filesystem_check_alone(type, device->path, error)) < 0 ||
-            (r = superblock_create_on(context_fd, type, device->path, options, call->request->read_only, error)) < 0)
+            (r = superblock_create_on(context_fd, type, device->path, options, call->request->read_only, error)) < 0 ||
+            (r = filesystem_check_opened(type, device->number, device->path, error)) < 0)
                 return r;
         return superblock_mount(context_fd, device->path, (unsigned)(options->attr_set & ~(uint64_t)MOUNT_ATTR_RDONLY),
                                 error);

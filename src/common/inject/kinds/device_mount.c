@@ -58,7 +58,9 @@ static int create_mount(struct injection *injection, bool owned, bool read_only,
                 return r;
         if ((r = filesystem_check_alone(injection->fs_type, injection->device.path, error)) < 0 ||
             (r = superblock_create_on(context_fd, injection->fs_type, injection->device.path,
-                                      &injection->request->options, read_only, error)) < 0)
+                                      &injection->request->options, read_only, error)) < 0 ||
+            (r = filesystem_check_opened(injection->fs_type, injection->record.disk, injection->device.path, error)) <
+                    0)
                 return r;
         fd = superblock_mount(context_fd, injection->device.path, 0, error);
         if (fd < 0)
