@@ -245,6 +245,16 @@ END
         btrfs device scan --forget "$seed"
 }
 
+@test "an erofs that names other devices is refused" {
+        make_image erofs
+        # a table of devices, which has one; and no checksum, which would be of what was there before
+        printf %b "\\x$(printf %02x $(($(od -An -tu1 -j 1104 -N 1 "$IMAGE") | 8)))" | dd of="$IMAGE" bs=1 seek=1104 conv=notrunc status=none
+        printf '\x01\x00' | dd of="$IMAGE" bs=1 seek=1110 conv=notrunc status=none
+        printf '\x00' | dd of="$IMAGE" bs=1 seek=1032 conv=notrunc status=none
+        is "$(blkid -p -o value -s TYPE "$IMAGE")" erofs
+        refused_as_shared ''
+}
+
 @test "an ext4 whose journal is on another device is refused, and that device is not opened" {
         local journal
         truncate -s 16M "$BATS_TEST_TMPDIR/journal.img"

@@ -94,7 +94,7 @@ int filesystem_grow(const struct block_device *device, const char *type, const c
  * on a disk may be a container's own work.
  *
  * Source: open_fs_devices() and device_list_add() in the kernel's fs/btrfs/volumes.c, ext4_get_journal_blkdev() in
- * fs/ext4/super.c.
+ * fs/ext4/super.c, erofs_init_device() in fs/erofs/super.c.
  *
  * Takes:  fs_type, by which it is mounted. Devices that do not answer for two seconds are passed over.
  * Errors: EOPNOTSUPP it is on several, its journal is on another, or it is the seed of others; ENOTUNIQ before Linux 6.7,

@@ -225,9 +225,31 @@ static int check_ext(const char *device, struct error *error)
                             "its journal is on another device; only a filesystem on a single device is mounted");
 }
 
+/* ---- erofs: its table names devices by their paths, which the kernel opens before Linux 6.4 */
+
+#define EROFS_AT 1024
+#define EROFS_MAGIC 0xe0f5e1e2
+#define EROFS_INCOMPATIBLE 80
+#define EROFS_HAS_TABLE 8
+#define EROFS_DEVICES 86
+
+static int check_erofs(const char *device, struct error *error)
+{
+        unsigned char bytes[128];
+
+        if (!read_at(device, EROFS_AT, bytes, sizeof bytes) || number_at(bytes, 4) != EROFS_MAGIC ||
+            (number_at(bytes + EROFS_INCOMPATIBLE, 4) & EROFS_HAS_TABLE) == 0 ||
+            number_at(bytes + EROFS_DEVICES, 2) == 0)
+                return 0;
+        return fail_because(error, EOPNOTSUPP, "find filesystem", device,
+                            "its erofs names other devices; only a filesystem on a single device is mounted");
+}
+
 int filesystem_check_alone(const char *fs_type, const char *device, struct error *error)
 {
         if (text_starts(fs_type, "btrfs"))
                 return check_btrfs(device, error);
+        if (strcmp(fs_type, "erofs") == 0)
+                return check_erofs(device, error);
         return text_starts(fs_type, "ext") ? check_ext(device, error) : 0;
 }
