@@ -470,6 +470,33 @@ volume_of_mode() {
         done
 }
 
+@test "a volume whose options name its own image is used as its profile says all the same" {
+        local option
+        printf '{"name": "twin", "type": "loop", "path": "%s"}\n' "$POOL" >"$FLEXGRAFT_POOLS/twin.json"
+        for option in image=db.img pool=twin; do
+                volume_of_mode SINGLE_NODE_READER_ONLY
+                lifecycle_up db type=loop "$option"
+                assert_node_attributes "$(pod_dir db)" ro
+                run ! touch "$(pod_dir db)/file"
+                lifecycle_down db
+                helper volume-delete '{"name": "db"}'
+                assert_success
+        done
+        volume_of_mode SINGLE_NODE_SINGLE_WRITER
+        lifecycle_up db type=loop image=db.img
+        second_pod db default type=loop image=db.img
+        assert_refused SINGLE_NODE_SINGLE_WRITER
+        lifecycle_down db
+        helper volume-delete '{"name": "db"}'
+        assert_success
+        volume_of_mode SINGLE_NODE_WRITER block
+        kubelet_attach db type=loop image=db.img
+        make_dir "$(global_dir db)"
+        call mountdevice "$(global_dir db)" "${DEVICES[db]}" "${SPECS[db]}"
+        assert_refused "block device"
+        kubelet_detach db
+}
+
 @test "a raw device of a volume for readers is given out read-only or not at all" {
         volume_of_mode SINGLE_NODE_READER_ONLY block
         kubelet_attach db type=loop

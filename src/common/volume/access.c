@@ -15,9 +15,8 @@ int volume_access_apply(struct volume_call *call, struct error *error)
         cleanup_provision_record struct provision_record made = {};
         struct volume_request *request = call->request;
         char *mode = call->record.access_mode;
-        int r = (call->kind->has_device || call->kind->open != NULL) && provisioned_is_by_name(call)
-                        ? provisioned_find(call, call->kind, &made, error)
-                        : -ENOENT;
+        int r = call->kind->has_device || call->kind->open != NULL ? provisioned_find_meant(call, &made, error)
+                                                                   : -ENOENT;
 
         if (r < 0 && r != -ENOENT)
                 return r;

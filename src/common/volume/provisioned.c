@@ -13,20 +13,19 @@
 #include "state/access.h"
 #include "volume/kinds.h"
 
-/*
- * Where the request names a pool, it must be the record's. A device of a pool is found by the volume's name then: it must
- * be named after the volume.
- */
-static bool is_meant(const struct provision_record *record, const struct volume_kind *kind, const char *pool)
+/* Where a request names only the pool of a device, that is found by the volume's name: it must be named after it. */
+static bool is_named_after(const struct provision_record *record, const struct volume_kind *kind)
 {
         size_t length = strlen(record->name);
 
-        if (pool == NULL)
-                return true;
-        if (strcmp(record->pool, pool) != 0)
-                return false;
-        return !kind->has_device || (strncmp(record->id, record->name, length) == 0 &&
-                                     strcmp(record->id + length, kind->id_suffix ?: "") == 0);
+        return strncmp(record->id, record->name, length) == 0 &&
+               strcmp(record->id + length, kind->id_suffix ?: "") == 0;
+}
+
+/* Where the request names a pool, it must be the record's. */
+static bool is_meant(const struct provision_record *record, const struct volume_kind *kind, const char *pool)
+{
+        return pool == NULL || (strcmp(record->pool, pool) == 0 && (!kind->has_device || is_named_after(record, kind)));
 }
 
 static int find(const struct volume_call *call, struct provision_record *ret_record, struct error *error)
@@ -331,6 +330,19 @@ int provisioned_check_device(const struct volume_call *call, const struct block_
         return record_find_each(&records, volume, check_device, &disk, error);
 }
 
+static bool is_in_pool(const struct volume_call *call, const struct provision_record *record, const char *name)
+{
+        static struct pool asked;
+        static struct pool own;
+        struct error ignored;
+
+        if (strcmp(name, record->pool) == 0)
+                return true;
+        return pool_find(&call->config, name, &asked, &ignored) == 0 &&
+               pool_find(&call->config, record->pool, &own, &ignored) == 0 &&
+               is_one_location(&call->config, &asked, &own);
+}
+
 /* Whether the options mean the record's image. */
 static bool is_asked(const struct volume_call *call, const struct provision_record *record)
 {
@@ -341,9 +353,10 @@ static bool is_asked(const struct volume_call *call, const struct provision_reco
         if (volume_request_option(call->request, "pool", &pool, &ignored) < 0 ||
             volume_request_option(call->request, "image", &image, &ignored) < 0)
                 return false;
-        if (image == NULL)
-                return is_meant(record, call->kind, pool);
-        return strcmp(pool != NULL ? pool : POOL_DEFAULT, record->pool) == 0 && strcmp(image, record->id) == 0;
+        if (pool == NULL && image == NULL)
+                return true;
+        return (image != NULL ? strcmp(image, record->id) == 0 : is_named_after(record, call->kind)) &&
+               is_in_pool(call, record, pool != NULL ? pool : POOL_DEFAULT);
 }
 
 /* Whether a logical volume that is attached is the record's. */
@@ -462,14 +475,24 @@ int provisioned_note_grown(const struct volume_call *call, struct error *error)
         return provision_record_write(&call->provisioned, &record, FILE_ORDERED, error);
 }
 
+int provisioned_find_meant(const struct volume_call *call, struct provision_record *ret_record, struct error *error)
+{
+        int r;
+
+        if (!call->kind->has_image)
+                return provisioned_is_by_name(call) ? provisioned_find(call, call->kind, ret_record, error) : -ENOENT;
+        if ((r = find(call, ret_record, error)) < 0)
+                return r;
+        return text_among(ret_record->pool_type, call->kind->pool_types) && is_asked(call, ret_record)
+                       ? check_usable(ret_record, error)
+                       : -ENOENT;
+}
+
 int provisioned_apply(struct volume_call *call, struct error *error)
 {
         cleanup_provision_record struct provision_record record = {};
-        int r;
+        int r = provisioned_find_meant(call, &record, error);
 
-        if (!provisioned_is_by_name(call))
-                return 0;
-        r = provisioned_find(call, call->kind, &record, error);
         if (r < 0)
                 return r == -ENOENT ? 0 : r;
         return provisioned_keep(call->request, &record, error);

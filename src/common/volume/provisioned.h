@@ -96,7 +96,13 @@ int provisioned_find_own(const struct volume_call *call, struct provision_record
 /* provisioned_is_by_name() - whether only the volume's name says which volume of a pool it is. */
 bool provisioned_is_by_name(const struct volume_call *call);
 
-/* provisioned_apply() - both, where provisioned_is_by_name(). Needs call->kind. */
+/*
+ * provisioned_find_meant() - as provisioned_find(), where provisioned_is_by_name(), or where the options say the image
+ * that the volume of this name has. Needs call->kind.
+ */
+int provisioned_find_meant(const struct volume_call *call, struct provision_record *ret_record, struct error *error);
+
+/* provisioned_apply() - provisioned_keep() of that. Needs call->kind. */
 int provisioned_apply(struct volume_call *call, struct error *error);
 
 /* ---- access.c: the access mode of a volume (state/access.h), which its profile gave it, or the request has */
