@@ -354,6 +354,19 @@ SLOW='"slow": {"resource_provider_selector": {"resource_providers": [{"type": "o
         assert_nothing_left
 }
 
+@test "what a profile says itself is refused beside it, also when the volume is there" {
+        local option
+        profiles_of "$SLOW"
+        lifecycle_up data type=loop size=8Mi profile=slow
+        lifecycle_down data
+        for option in image=data.img preallocate=false; do
+                call attach "$(spec data type=loop profile=slow "$option")" "$NODE"
+                assert_refused "\"${option%=*}\"" profile
+        done
+        delete_volume data
+        assert_nothing_left
+}
+
 @test "an image that volume-create allocated keeps its blocks when it is formatted" {
         helper volume-create '{"name": "data", "size": "8m"}'
         assert_success

@@ -50,8 +50,7 @@ static int make(struct volume_call *call, const char *profile, struct error *err
         char problem[PROFILES_PROBLEM_SIZE];
         int r;
 
-        if ((r = check_alone(call, error)) < 0 ||
-            (r = volume_request_option(request, "pool", &wanted.pool, error)) < 0 ||
+        if ((r = volume_request_option(request, "pool", &wanted.pool, error)) < 0 ||
             (r = volume_request_size(request, "size", &wanted.size_bytes, error)) < 0)
                 return r;
         if (strlen(request->name) >= PROVISION_NAME_MAX)
@@ -75,6 +74,8 @@ int profiled_ensure(struct volume_call *call, struct error *error)
         if (call->kind->pool_types == NULL)
                 return 0; /* it has no such option, or makes its volumes itself */
         if ((r = volume_request_option(call->request, "profile", &profile, error)) < 0 || profile == NULL)
+                return r;
+        if ((r = check_alone(call, error)) < 0)
                 return r;
         r = provision_record_find(call->config.state_dir, name, &record, error);
         if (r < 0 && r != -ENOENT)
