@@ -585,6 +585,27 @@ looked_at() {
         refused_while_used EBUSY '' 'attached read-only'
 }
 
+@test "a mount of an image is made though another call looks whether a mount of the image has ended" {
+        local device
+        make_image ext4
+        start_container plain
+        in_container mkdir /data /again # else one waits until the other has made its target
+        stopped_at fsopen "$FLEXGRAFT_BIN/mount-image" "$(image_request '"readOnly": true')"
+        device=$(loops)
+        # as long as its own look (O_RDONLY | O_EXCL | O_NONBLOCK | O_CLOEXEC) would last if the first mount were made meanwhile
+        meanwhile "$STATE_DIR/volumes/.lock" "$FLEXGRAFT_TOOLS/at-syscall" --at openat --where 2="$device" --where 3=0x80880 --run "
+                '$FLEXGRAFT_TOOLS/hold-exclusive' $device >'$BATS_TEST_TMPDIR/looks' &
+                until [ -s '$BATS_TEST_TMPDIR/looks' ] || [ -s '$STOPPED' ]; do sleep 0.02; done
+                touch '$STOPPED.resume'
+                until [ -s '$STOPPED' ]; do sleep 0.02; done
+                kill -KILL \$!
+                wait" "$FLEXGRAFT_BIN/mount-image" "$(TARGET=/again image_request)"
+        resumed
+        is "$(jq -r .status "$STOPPED")" Success "$(<"$STOPPED")"
+        wait_until 20 process_is_gone "$BACKGROUND_PID"
+        is "$(jq -r .error.errno "$MEANWHILE")" EBUSY "$(<"$MEANWHILE")"
+}
+
 @test "sixteen calls for one image at once have one loop device" {
         local i pids=()
         make_image ext4

@@ -56,6 +56,7 @@ struct injection {
         bool has_earlier;       /* the record's id is that of such a call */
         char fs_type[64];       /* for fsopen */
         struct image_part part; /* image: what of it is mounted */
+        uint64_t image_key;     /* image: of its lock, which the driver takes, too */
         /* what is large comes last, and in an order in which most calls touch few pages of it */
         struct target target;
         struct block_device device;

@@ -125,6 +125,13 @@ static int find_part(struct injection *injection, const struct stat *file, struc
         return 0;
 }
 
+static uint64_t key_of(const struct stat *file)
+{
+        const uint64_t key[] = { file->st_dev, file->st_ino };
+
+        return hash_bytes(HASH_SEED, key, sizeof key);
+}
+
 static int find_image(struct injection *injection, struct error *error)
 {
         char *image = injection->record.origin;
@@ -148,6 +155,7 @@ static int find_image(struct injection *injection, struct error *error)
         if ((r = find_part(injection, &file, error)) < 0)
                 return r;
         injection->directory = true;
+        injection->image_key = key_of(&file);
         if (!writes(injection))
                 return 0;
         fd_close(&injection->source_fd);
@@ -178,25 +186,14 @@ static uint64_t find_recorded(const struct injection *injection, const struct st
         return disk;
 }
 
-/* With the lock under which the driver attaches an image: of two at once the second finds the first one's device. */
 static int attach(struct injection *injection, struct error *error)
 {
-        cleanup_state struct state volumes = STATE_NONE;
         struct mount_record *record = &injection->record;
-        uint64_t key[2];
         struct stat file;
         int fd;
-        int r = state_open(injection->session->state_dir, volume_record_table.directory, /* create= */ true, &volumes,
-                           error);
 
-        if (r < 0)
-                return r;
         if (fstat(injection->source_fd, &file) < 0)
                 return fail(error, errno, "fstat", record->origin);
-        key[0] = file.st_dev;
-        key[1] = file.st_ino;
-        if ((r = state_lock(&volumes, hash_bytes(HASH_SEED, key, sizeof key), error)) < 0)
-                return r;
         fd = image_attach(injection->source_fd, record->origin, &injection->part, !writes(injection),
                           find_recorded(injection, &file), &injection->device, error);
         if (fd < 0)
@@ -210,11 +207,33 @@ static int attach(struct injection *injection, struct error *error)
         return 0;
 }
 
+/* Of the image that is mounted, one at a time. Static: a worker that hangs in the kernel keeps it only until release(). */
+static struct state image_lock = STATE_NONE;
+
+/*
+ * With the lock under which the driver attaches an image: of two at once the second finds the first one's device, and finds
+ * it mounted. Until then it would take it for one of a mount that has ended, and be in the way of the first one's mount where
+ * it makes sure of that (loop_device_is_looked_at()).
+ */
 static int make_mount(struct injection *injection, bool owned, struct error *error)
 {
-        int r = injection->device.path[0] == '\0' ? attach(injection, error) : 0;
+        int r = state_open(injection->session->state_dir, volume_record_table.directory, /* create= */ true,
+                           &image_lock, error);
 
-        return r < 0 ? r : device_mount_make(injection, owned, error);
+        if (r == 0)
+                r = state_lock(&image_lock, injection->image_key, error);
+        if (r == 0 && injection->device.path[0] == '\0')
+                r = attach(injection, error);
+        if (r == 0)
+                r = device_mount_make(injection, owned, error);
+        state_release(&image_lock);
+        return r;
+}
+
+static void release(struct injection *injection)
+{
+        (void)injection;
+        state_release(&image_lock);
 }
 
 /* In words a number is a string, too. */
@@ -284,4 +303,5 @@ const struct source_kind source_image = {
         .open = find_image,
         .make = make_mount,
         .check_recorded = device_mount_check_recorded,
+        .release = release,
 };
