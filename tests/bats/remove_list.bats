@@ -734,6 +734,19 @@ bad_record() {
         in_container test -d /x/own
 }
 
+@test "a directory that the container makes while a target is made stays when the mount on that is removed" {
+        start_container plain
+        container_letters "$CONTAINER_KIND"
+        at_syscall --at mkdirat --where 2=own --run "'$FLEXGRAFT_TOOLS/enter' $CONTAINER_PID nui$bed_letters mkdir /own" \
+                "$FLEXGRAFT_BIN/mount-bind" "$(bind_request /own/made/data)"
+        is "$AT_REACHED" 1
+        assert_success
+        helper mount-remove "$(remove_request /own/made/data)"
+        assert_success
+        in_container test -d /own
+        run ! in_container test -e /own/made
+}
+
 @test "a mount that does not answer loses only its own answer in the list" {
         local target
         start_container plain-nouserns

@@ -95,6 +95,12 @@ static int keep_stranded(const struct injection *injection, struct error *error)
         return r < 0 ? r : keep_device(injection, &earlier, error);
 }
 
+/* How many components of the target are flexgraft's: those that are missing yet, or those that an earlier call made. */
+static unsigned made_of(const struct injection *injection)
+{
+        return injection->target.missing > injection->made_before ? injection->target.missing : injection->made_before;
+}
+
 int place_record(struct injection *injection, struct error *error)
 {
         struct mount_record *record = &injection->record;
@@ -107,7 +113,7 @@ int place_record(struct injection *injection, struct error *error)
                 return r;
         if ((r = describe(injection, error)) < 0 || (r = keep_stranded(injection, error)) < 0)
                 return r;
-        record->made = target->missing > injection->made_before ? target->missing : injection->made_before;
+        record->made = made_of(injection);
         injection->recorded = true; /* from here on it may exist */
         if ((r = replacement_write(injection, error)) < 0)
                 return r;
@@ -121,12 +127,24 @@ int place_record(struct injection *injection, struct error *error)
                 record->raw_device != 0 ? record->raw_writes : !text_starts(record->options, "ro"), error);
 }
 
+/* What the container has made since the target was looked at is its own: a removal leaves it. */
+static int record_made(struct injection *injection, unsigned missing, struct error *error)
+{
+        struct mount_record *record = &injection->record;
+
+        if (injection->target.missing == missing || injection->made_before >= missing)
+                return 0;
+        record->made = made_of(injection);
+        return mount_record_write(&injection->session->state, record, error);
+}
+
 int place_make_target(struct injection *injection, struct error *error)
 {
         struct target *target = &injection->target;
+        const unsigned missing = target->missing;
         int r = target_make(injection->container, target, injection->directory, error);
 
-        if (r < 0)
+        if (r < 0 || (r = record_made(injection, missing, error)) < 0)
                 return r;
         /* the container may have put something else there by a rename: check as for an existing target */
         return check_target(injection, error);
