@@ -291,6 +291,34 @@ busy_container() {
         assert_mounts_at /data/inner 0
 }
 
+@test "a recursive mount fails and leaves nothing when the mounts below it cannot be counted" {
+        local request opened reads
+        mkdir "$SOURCE/sub"
+        mount -t tmpfs tmpfs "$SOURCE/sub"
+        start_container plain-nouserns
+        request=$(bind_request /data '"recursive": true')
+        helper mount-bind "$request"
+        assert_success
+        helper mount-remove "$(remove_request /data)" # the index of records is complete from here, and calls are the same each time
+        assert_success
+        at_syscall --log "$BATS_TEST_TMPDIR/calls" --at openat --where 2=mountinfo --run "echo \$AT_SYSCALL >'$BATS_TEST_TMPDIR/opened'" \
+                "$FLEXGRAFT_BIN/mount-bind" "$request"
+        assert_success
+        helper mount-remove "$(remove_request /data)"
+        assert_success
+        opened=$(<"$BATS_TEST_TMPDIR/opened")
+        container_snapshot
+        node_snapshot
+        reads=$(awk -v opened="$opened" '$3 == "read" { count++; if ($1 > opened) { print count; exit } }' "$BATS_TEST_TMPDIR/calls")
+        at_syscall --at "read:$reads" --fail EIO "$FLEXGRAFT_BIN/mount-bind" "$request"
+        is "$AT_REACHED" 1
+        assert_failure EIO
+        shows mountinfo
+        assert_container_unchanged
+        assert_node_unchanged
+        umount "$SOURCE/sub"
+}
+
 # bats test_tags=kernel,kernel_too
 @test "when the container is gone, remove by id clears the record" {
         start_container plain

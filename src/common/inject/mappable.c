@@ -209,6 +209,8 @@ static int look(struct job *job, int source_fd, int target_fd, struct error *err
                         mounted = strcmp(table.type, "autofs") != 0;
                         ours = strcmp(table.type, FUSE_TYPE) == 0 && strcmp(table.source, job->source) == 0;
                 }
+        if (table.failed)
+                return fail(error, EIO, "read", "/proc/self/mountinfo");
         if (!mounted)
                 return 0;
         if (!ours)

@@ -58,7 +58,7 @@ bool authority_is_mounted_as(const char *type, int fd)
                 return true;
         while (!found && mountinfo_next(&table))
                 found = table.device == st.st_dev && strcmp(table.type, type) == 0;
-        return found;
+        return found || table.failed;
 }
 
 /* Of a 9p filesystem statfs(2) gives the type of the server's (v9fs_statfs() in fs/9p/vfs_super.c). */

@@ -33,6 +33,8 @@ static int look_for_others(uint64_t device, bool placed)
                 return r;
         while (mountinfo_next(&table))
                 count += table.device == device;
+        if (table.failed)
+                return -EIO;
         return count > (placed ? 1 : 0) ? -EBUSY : 0;
 }
 

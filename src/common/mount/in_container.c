@@ -84,7 +84,7 @@ static int look_in_table(const struct container *container, const struct mount_i
                     (major(identity->device) == 0 || major(table.device) == 0 || table.device == identity->device))
                         return 1;
         }
-        return r;
+        return r == 0 && table.failed ? -EIO : r;
 }
 
 /* -EXDEV: the process has changed its root, and no other of the namespace has not. */
@@ -198,6 +198,8 @@ int in_container_count_below(const struct container *container, const char *path
                 return container_fail(container, -r, "read", "mountinfo", error);
         while (mountinfo_next(&table))
                 count += strncmp(table.mount_point, seen_path, length) == 0 && table.mount_point[length] == '/';
+        if (table.failed)
+                return container_fail(container, EIO, "read", "mountinfo", error);
         *ret_count = count;
         return 0;
 }

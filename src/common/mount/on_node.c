@@ -231,7 +231,7 @@ static bool is_mounted(const char *dir)
         while (mountinfo_next(&table))
                 if (strcmp(table.mount_point, real) == 0)
                         return true;
-        return false;
+        return table.failed;
 }
 
 static int clone_in_worker(void *argument, struct error *error)
