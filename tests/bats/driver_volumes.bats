@@ -147,6 +147,22 @@ own_filesystem() {
         assert_nothing_left
 }
 
+@test "an option of a filesystem is refused of a bind and of a directory, though the policy lists it" {
+        local type
+        local -A option_of=([bind]=source=$SOURCE [directory]=pool=dirs)
+        write_policy "\"kinds\": [\"bind\", \"directory\"], \"sources\": [\"$BATS_TEST_TMPDIR\"], \"options\": [\"commit\"]"
+        mkdir -m 0700 "$BATS_TEST_TMPDIR/dirs"
+        printf '{"name": "dirs", "type": "directory", "path": "%s"}\n' "$BATS_TEST_TMPDIR/dirs" >"$FLEXGRAFT_POOLS/dirs.json"
+        helper volume-create '{"name": "directory", "size": "8m", "pool": "dirs"}'
+        assert_success
+        for type in bind directory; do # each is the name of a volume, too
+                make_dir "$(pod_dir "$type")"
+                call mount "$(pod_dir "$type")" "$(spec "$type" "type=$type" mountOptions=noexec,commit=5 "${option_of[$type]}")"
+                assert_refused '"commit" is an option of a filesystem' "$type"
+                is "$(mounts_here)" ""
+        done
+}
+
 @test "a source that is not there or is no directory is refused" {
         open_binds
         touch "$BATS_TEST_TMPDIR/plain"

@@ -24,7 +24,8 @@ static int make(struct volume_call *call, struct error *error)
 
         if ((r = volume_request_option(request, "source", &source, error)) < 0 ||
             (source == NULL && (r = volume_request_option(request, "path", &source, error)) < 0) ||
-            (r = volume_request_flag(request, RECURSIVE, &recursive, error)) < 0)
+            (r = volume_request_flag(request, RECURSIVE, &recursive, error)) < 0 ||
+            (r = volume_request_check_clone(request, kind_bind.word, error)) < 0)
                 return r;
         if (source == NULL || source[0] != '/')
                 return fail_because(error, EINVAL, OPERATION_OPEN_SOURCE, request->name,

@@ -46,9 +46,13 @@ static int open_directory(struct volume_call *call, struct error *error)
 
 static int make(struct volume_call *call, struct error *error)
 {
-        cleanup_close int fd = open_directory(call, error);
-        int r = fd < 0 ? fd : volume_check_directory(call, fd, error);
+        cleanup_close int fd = -EBADF;
+        int r = volume_request_check_clone(call->request, kind_directory.word, error);
 
+        if (r < 0)
+                return r;
+        fd = open_directory(call, error);
+        r = fd < 0 ? fd : volume_check_directory(call, fd, error);
         return r < 0 ? r : detached_mount_clone(fd, call->record.source, /* recursive= */ false, error);
 }
 

@@ -41,6 +41,23 @@ int volume_request_option(const struct volume_request *request, const char *key,
         return 0;
 }
 
+int volume_request_check_clone(const struct volume_request *request, const char *type, struct error *error)
+{
+        struct mount_options own = {}; /* without the flags of a profile, which may be for pools of several types */
+        const char *text;
+        int r = volume_request_option(request, "mountOptions", &text, error);
+
+        if (r == 0 && text != NULL)
+                r = mount_options_add_list(&own, text, error);
+        if (r == 0 && own.fs_count > 0)
+                r = fail_because(error, EINVAL, "check options", "mountOptions",
+                                 "mountOptions: \"%.*s\" is an option of a filesystem, and a volume of type %s mounts "
+                                 "none",
+                                 (int)strcspn(own.fs_options[0], "="), own.fs_options[0], type);
+        mount_options_release(&own);
+        return r;
+}
+
 int volume_request_flag(const struct volume_request *request, const char *key, bool *ret_set, struct error *error)
 {
         const char *text;

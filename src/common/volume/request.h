@@ -70,6 +70,12 @@ int volume_request_size(const struct volume_request *request, const char *key, u
                         struct error *error);
 
 /*
+ * volume_request_check_clone() - of a volume that is mounted by a clone of a mount of the node: that its own options of
+ * mounts are none of a filesystem, which is not mounted anew. type: the volume's, for the message. Errors: EINVAL.
+ */
+int volume_request_check_clone(const struct volume_request *request, const char *type, struct error *error);
+
+/*
  * Names of parts of volumes, which have records of their own: one of these words and as many hexadecimal digits. Others
  * could work them out, so no request of a verb may name one. VOLUME_INNER_NONE: of no volume at all. Another is VOLUME_INNER_EPHEMERAL
  * (state/volume_record.h).
