@@ -396,10 +396,29 @@ int nodes_look_up(int directory_fd, const char *name, bool crosses, struct node 
         return 0;
 }
 
+/*
+ * With the mutex held. Take the descriptor of a node (NULL: of none) away from it, unless it is of another name than fd, by which
+ * the file stays on the server, and NFS 4 may open it. Returns -1: there is none to take, or a request uses it.
+ */
+static int take_descriptor(struct node *node, const struct stat *st, int fd)
+{
+        int held;
+
+        if (node == NULL || node->fd < 0 || node->handle_size == 0 || (st->st_nlink > 1 && !is_same_name(node->fd, fd)))
+                return -1;
+        held = __atomic_exchange_n(&node->fd, -1, __ATOMIC_SEQ_CST);
+        /* nodes_open() raises the count before it looks: who raised it may use the descriptor */
+        if (__atomic_load_n(&node->busy, __ATOMIC_SEQ_CST) != 0) {
+                __atomic_store_n(&node->fd, held, __ATOMIC_SEQ_CST);
+                return -1;
+        }
+        shared->node_descriptors--;
+        return held;
+}
+
 void nodes_let_go(int directory_fd, const char *name)
 {
         union handle handle = {};
-        struct node *node;
         struct stat st = {};
         int held = -1;
         int fd;
@@ -407,24 +426,15 @@ void nodes_let_go(int directory_fd, const char *name)
         if (!shared->network || (fd = crossing_open_name(directory_fd, name, /* crosses= */ true, &st)) < 0)
                 return;
         get_handle(fd, st.st_dev, &handle);
-        (void)close(fd); /* O_PATH, as above */
-        /* with another name it stays on the server, and NFS 4 may open it by that one */
-        if (handle.head.handle_bytes == 0 || S_ISDIR(st.st_mode) || st.st_nlink > 1)
-                return;
-        (void)pthread_mutex_lock(&mutex);
-        node = find(&st, /* name= */ 0, &handle, /* fd= */ -1); /* on a network: on no overlay */
-        if (node != NULL && node->fd >= 0 && node->handle_size > 0) {
-                held = __atomic_exchange_n(&node->fd, -1, __ATOMIC_SEQ_CST);
-                /* nodes_open() raises the count before it looks: who raised it may use the descriptor */
-                if (__atomic_load_n(&node->busy, __ATOMIC_SEQ_CST) != 0) {
-                        __atomic_store_n(&node->fd, held, __ATOMIC_SEQ_CST);
-                        held = -1;
-                } else
-                        shared->node_descriptors--;
+        if (handle.head.handle_bytes > 0 && !S_ISDIR(st.st_mode)) {
+                (void)pthread_mutex_lock(&mutex);
+                /* name: on a network it is on no overlay */
+                held = take_descriptor(find(&st, /* name= */ 0, &handle, /* fd= */ -1), &st, fd);
+                (void)pthread_mutex_unlock(&mutex);
         }
-        (void)pthread_mutex_unlock(&mutex);
         if (held >= 0)
                 descriptor_end(held);
+        (void)close(fd); /* O_PATH, as above */
 }
 
 /* With the mutex held. Returns a descriptor that the caller closes, or -1. */

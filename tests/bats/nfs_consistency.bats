@@ -208,6 +208,16 @@ check_sqlite() {
         check_gone 4.2
 }
 
+@test "over NFS 4.2, one name of two that one container removes or replaces is gone for others while its kernel remembers the file" {
+        two_clients 4.2
+        in_a sh -c 'printf first >/data/one; ln /data/one /data/two; touch /pin; mount --bind /data/two /pin; rm /data/one'
+        is "$(ls -A "$EXPORTED")" two
+        in_a sh -c 'printf second >/data/new; ln /data/two /data/three; mv /data/new /data/three'
+        is "$(ls -A "$EXPORTED")" $'three\ntwo'
+        is "$(in_a cat /pin /data/two)" firstfirst
+        in_a umount /pin
+}
+
 @test "over NFS 3, a process that gets a lock sees the size and the content that the file has by then" {
         check_locking 3,lock
 }

@@ -54,6 +54,19 @@ check_owners() {
         check_owners "$BATS_TEST_TMPDIR/ext4"
 }
 
+@test "a name that is removed is held by no descriptor of the daemon while the kernel remembers its file by another name" {
+        make_source tmpfs
+        serve "$BATS_TEST_TMPDIR/tmpfs" # of which another daemon makes file handles, as of NFS
+        echo text >"$SERVED/one"
+        ln "$SERVED/one" "$SERVED/two"
+        remap_container plain
+        IDS=remap remap_mount "$SERVED" /data
+        the_remap_process remap-daemon
+        in_container sh -c 'touch /pin; mount --bind /data/two /pin; rm /data/one'
+        is "$(find "/proc/$REPLY/fd" -lname '*/one*')" ''
+        is "$(in_container cat /pin)" text
+}
+
 # bindfs, which the kernel refuses to id-map.
 behind_bindfs() {
         command -v bindfs >/dev/null || skip "no bindfs"
