@@ -105,6 +105,18 @@ void answer_invalidate(uint64_t node, bool pages)
         (void)!writev(FD_FUSE, parts, 2); /* fails if the kernel has forgotten the node, or it is unmounted */
 }
 
+void answer_invalidate_name(uint64_t directory, const char *name)
+{
+        struct fuse_notify_inval_entry_out what = { .parent = directory, .namelen = (uint32_t)strlen(name) };
+        struct fuse_out_header head = { .len = (uint32_t)(sizeof head + sizeof what) + what.namelen + 1,
+                                        .error = FUSE_NOTIFY_INVAL_ENTRY };
+        const struct iovec parts[] = { { &head, sizeof head },
+                                       { &what, sizeof what },
+                                       { (void *)name, what.namelen + 1 } };
+
+        (void)!writev(FD_FUSE, parts, 3); /* as above */
+}
+
 ssize_t answer_send(int fd, struct iovec *parts, int count, void *ignored)
 {
         const struct fuse_in_header *current = request_current();

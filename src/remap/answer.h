@@ -22,6 +22,12 @@ void answer_error(uint64_t unique, int errnum);
  */
 void answer_invalidate(uint64_t node, bool pages);
 
+/*
+ * answer_invalidate_name() - have the kernel forget a name in a directory, and what nobody uses of its file, or below it. It
+ * waits for those that use the directory: the thread must not be one that answers.
+ */
+void answer_invalidate_name(uint64_t directory, const char *name);
+
 /* answer_withhold() - whether to drop this thread's answers: the kernel has the answer to FUSE_INIT already. */
 void answer_withhold(bool withhold);
 

@@ -22,7 +22,7 @@
 #include "handles.h"
 #include "passthrough.h"
 
-#define ROOT 1
+#define ROOT NODES_ROOT
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t free_nodes;              /* the first of the list, 0: none */
@@ -396,6 +396,17 @@ int nodes_look_up(int directory_fd, const char *name, bool crosses, struct node 
         return 0;
 }
 
+uint64_t nodes_known(const struct stat *st)
+{
+        static const union handle none = {};
+        const struct node *node;
+
+        (void)pthread_mutex_lock(&mutex);
+        node = find(st, /* name= */ 0, &none, /* fd= */ -1);
+        (void)pthread_mutex_unlock(&mutex);
+        return node != NULL ? nodes_number(node) : 0;
+}
+
 /*
  * With the mutex held. Take the descriptor of a node (NULL: of none) away from it, unless it is of another name than fd, by which
  * the file stays on the server, and NFS 4 may open it. Returns -1: there is none to take, or a request uses it.
@@ -487,6 +498,21 @@ struct node_fd nodes_open(struct node *node)
         if (!able) /* from 0 to another fsuid the kernel would take the capabilities away */
                 (void)setfsuid((uid_t)was);
         return (struct node_fd){ .fd = fd, .temporary = true, .node = node };
+}
+
+struct node_fd nodes_hold(uint64_t number)
+{
+        struct node_fd held = { .fd = -EBADF };
+        struct node *node;
+
+        (void)pthread_mutex_lock(&mutex);
+        node = nodes_get(number);
+        if (node != NULL && node->fd >= 0) {
+                (void)__atomic_add_fetch(&node->busy, 1, __ATOMIC_SEQ_CST);
+                held = (struct node_fd){ .fd = node->fd, .node = node };
+        }
+        (void)pthread_mutex_unlock(&mutex);
+        return held;
 }
 
 void nodes_close(struct node_fd *fd)

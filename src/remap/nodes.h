@@ -12,6 +12,8 @@
 
 #include "shared.h"
 
+#define NODES_ROOT 1
+
 /* nodes_begin() - take over the table of the last daemon. Number 1 is FD_ROOT. Returns 0 or negative errno. */
 int nodes_begin(void);
 
@@ -50,6 +52,9 @@ int nodes_open_file(int opened_fd, struct node **ret_node, struct stat *ret_stat
 /* nodes_forget() - lower the lookup count. At 0 the node is freed, when no request uses it. */
 void nodes_forget(struct node *node, uint64_t count);
 
+/* nodes_known() - the number of the node of such a file; 0: there is none. Not on network filesystems. */
+uint64_t nodes_known(const struct stat *st);
+
 /*
  * nodes_let_go() - before a name is removed, or made another file's: its node holds no descriptor any more, but a handle.
  *
@@ -67,6 +72,9 @@ struct node_fd {
 };
 struct node_fd nodes_open(struct node *node);
 void nodes_close(struct node_fd *fd);
+
+/* nodes_hold() - that of a number, for nodes_close() likewise; .node is NULL where no such node is in use, or it has no descriptor. */
+struct node_fd nodes_hold(uint64_t number);
 #define cleanup_node_fd __attribute__((cleanup(nodes_close)))
 
 #endif

@@ -22,6 +22,7 @@
 #include "operation.h"
 #include "operations.h"
 #include "passthrough.h"
+#include "removed.h"
 #include "request.h"
 #include "shared.h"
 #include "waiters.h"
@@ -132,7 +133,7 @@ int session_begin(void (*ready)(int r))
         if (session == NULL || fuse_session_custom_io(session, &io, FD_FUSE) < 0)
                 return -ENOMEM;
         passthrough_begin();
-        if ((r = caches_begin()) < 0)
+        if ((r = caches_begin()) < 0 || (r = removed_begin()) < 0)
                 return r;
         return locks_begin(handles_begin_root);
 }

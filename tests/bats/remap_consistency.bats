@@ -47,6 +47,26 @@ does() {
         done
 }
 
+# has_forgotten DAEMON NAME: it holds no file of that name that is removed.
+has_forgotten() {
+        [[ -z $(find "/proc/$1/fd" -lname "*/$2 (deleted)") ]]
+}
+
+# bats test_tags=kernel
+@test "a file that others remove takes no space because the container's kernel remembers it, but while somebody uses it" {
+        local name daemon
+        mkdir -p "$BATS_TEST_TMPDIR/ext4/dir/below"
+        for name in alone dir/below/alone used; do echo text >"$BATS_TEST_TMPDIR/ext4/$name"; done
+        in_container sh -c 'cat /data/alone /data/dir/below/alone; touch /pin; mount --bind /data/used /pin'
+        the_remap_process remap-daemon
+        daemon=$REPLY
+        rm -r "$BATS_TEST_TMPDIR"/ext4/{alone,dir,used}
+        wait_until 60 has_forgotten "$daemon" alone
+        is "$(in_container cat /pin)" text
+        in_container umount /pin
+        wait_until 60 has_forgotten "$daemon" used
+}
+
 # bats test_tags=kernel
 @test "a file that is opened by its link in /proc, without a lookup of its name, has its present size" {
         local i
