@@ -224,6 +224,23 @@ pod-1"
         done
 }
 
+@test "what the mount flags of a profile allow, set-user-ID programs and devices, a pod's own volume has" {
+        export FLEXGRAFT_PROFILES=$BATS_TEST_TMPDIR/profiles.json
+        echo '{"profile_matrix": {"open": {"csi_plugin_type_selector": {"plugin_type": "org.flexgraft.loop"}, "volume_capabilities":
+                {"mount": {"mount_flags": ["suid", "dev", "noatime"]}, "access_mode": {"mode": "SINGLE_NODE_WRITER"}}}}}' >"$FLEXGRAFT_PROFILES"
+        call mount "$DIR" "$(spec scratch ephemeral=true size=8Mi profile=open)"
+        assert_success
+        assert_node_attributes "$DIR" '!nosuid' '!nodev' noatime
+        call unmount "$DIR"
+        assert_success
+        call mount "$DIR" "$(spec scratch ephemeral=true size=8Mi profile=open mountOptions=nosuid)"
+        assert_success
+        assert_node_attributes "$DIR" nosuid '!nodev' noatime
+        call unmount "$DIR"
+        assert_success
+        nothing_is_left
+}
+
 @test "what an earlier version mounted with a profile for readers its pod has again after a reboot" {
         local record
         call mount "$DIR" "$SPEC"

@@ -68,9 +68,14 @@ static int clone_staged(struct volume_call *call, struct error *error)
         return detached_mount_clone(staged_fd, dir, /* recursive= */ false, error);
 }
 
+static int make(struct volume_call *call, struct error *error)
+{
+        return call->kind->has_device ? clone_staged(call, error) : call->kind->make(call, error);
+}
+
 static int make_own(struct volume_call *call, const struct mount_attributes *attributes, struct error *error)
 {
-        cleanup_close int mount_fd = call->kind->has_device ? clone_staged(call, error) : call->kind->make(call, error);
+        cleanup_close int mount_fd = make(call, error);
         int r;
 
         if (mount_fd < 0)
@@ -82,19 +87,25 @@ static int make_own(struct volume_call *call, const struct mount_attributes *att
 static int make_mount(struct volume_call *call, struct volume_served *ret_served, struct error *error)
 {
         const struct mount_options *options = &call->request->mount_options;
-        const struct mount_attributes attributes = {
-                .set = options->attr_set | (call->request->read_only ? MOUNT_ATTR_RDONLY : 0),
+        /* as it was asked for: an ephemeral volume that an earlier version mounted for writing stays so */
+        const bool read_only = call->request->read_only;
+        cleanup_close int mount_fd = make(call, error);
+        struct mount_attributes attributes;
+        int r;
+
+        if (mount_fd < 0)
+                return mount_fd;
+        /* what the profile of an ephemeral volume says of them, make() has found out */
+        attributes = (struct mount_attributes){
+                .set = (options->attr_set & ~(uint64_t)MOUNT_ATTR_RDONLY) | (read_only ? MOUNT_ATTR_RDONLY : 0),
                 /* a pod's "rw" takes "ro" off no mount that a clone is of */
                 .clear = options->attr_clear & ~(uint64_t)MOUNT_ATTR_RDONLY,
                 .propagation = (uint64_t)options->propagation,
                 .recursive = !call->kind->has_device,
         };
-        cleanup_close int mount_fd = make_own(call, &attributes, error);
-        int r;
-
-        if (mount_fd < 0)
-                return mount_fd;
-        r = volume_mappable_serve(call, &attributes, make_own, &mount_fd, ret_served, error);
+        r = detached_mount_set(mount_fd, call->request->dir, &attributes, /* user_ns_fd= */ -1, error);
+        if (r == 0)
+                r = volume_mappable_serve(call, &attributes, make_own, &mount_fd, ret_served, error);
         return r < 0 ? r : fd_take(&mount_fd);
 }
 
