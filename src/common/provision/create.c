@@ -322,7 +322,9 @@ static int find_pool(struct provision_call *call, const char *after, struct erro
         if (!choice.selected)
                 return fail_because(error, ENOENT, "find pool", request->profile,
                                     "profile \"%.200s\" selects no pool%s%s", request->profile,
-                                    type != NULL ? " of type " : request->pool_types != NULL ? " with such volumes" : "",
+                                    type != NULL                  ? " of type "
+                                    : request->pool_types != NULL ? " with such volumes"
+                                                                  : "",
                                     type ?: "");
         if (request->id != NULL)
                 return fail_because(error, ENOENT, "find pool", request->id,
