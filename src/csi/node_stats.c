@@ -134,14 +134,15 @@ static void answer_expanded(struct call *call, int64_t bytes)
 }
 
 /*
- * What will not grow however often it is asked: there is no room, or it is of a kind, or of a filesystem, that cannot.
+ * What will not grow however often it is asked: there is no room, it is of a kind, or of a filesystem, that cannot, or the
+ * driver lacks the capability, as in a container that has not all of them.
  * kubelet, which asks before it starts a pod, starts it after FAILED_PRECONDITION, and after no other code
  * (nodeExpandVolume() and expandVolumeDuringMount() of its pkg/volume/util/operationexecutor).
  */
 static bool is_final(const struct outcome *outcome)
 {
         return outcome->error == ENOSPC || outcome->error == EDQUOT || outcome->error == EOPNOTSUPP ||
-               outcome->error == EINVAL;
+               outcome->error == EINVAL || outcome->error == EPERM;
 }
 
 /*

@@ -1135,6 +1135,16 @@ starts_without_growing() {
         all_gone
 }
 
+@test "a volume that a driver without the capability for it cannot grow starts pods all the same: FAILED_PRECONDITION" {
+        csi_stop
+        HELPER_PREFIX=(setpriv --bounding-set -sys_resource --inh-caps -sys_resource)
+        csi_start
+        new_volume
+        starts_without_growing $((16 << 20)) SYS_RESOURCE # of ext4
+        down
+        all_gone
+}
+
 @test "a volume for whose growth the pool has no room is OUT_OF_RANGE once kubelet has measured it for a pod" {
         make_pool_in_memory fast 64m
         new_volume '"parameters": {"pool": "fast"}'
