@@ -347,6 +347,19 @@ teardown() {
         all_gone
 }
 
+@test "unpublishing a device's target leaves a file there that has content" {
+        CAPABILITY=$BLOCK_WRITER
+        new_volume
+        up
+        umount "$(target)"
+        echo content >"$(target)"
+        unpublish
+        is "$(<"$(target)")" content
+        rm -f "$(target)"
+        down
+        all_gone
+}
+
 @test "a target on which something else is mounted is refused, and that stays" {
         new_volume
         stage

@@ -56,6 +56,20 @@ nothing_of_directories() {
         nothing_of_directories
 }
 
+@test "an owner or a group that no user can have is refused, and nothing is made" {
+        local key number
+        directory_pool
+        for key in uid gid; do
+                for number in 4294967295 4294967296 -1 0x10 root; do
+                        create "$(named data "\"size\": \"1m\", \"pool\": \"dirs\", \"parameters\": {\"$key\": \"$number\"}")"
+                        refused EINVAL "\"$key\" must be a number"
+                done
+        done
+        nothing_of_directories
+        made_directory data '"parameters": {"uid": "4294967294", "gid": "4294967294"}'
+        is "$(stat -c %u:%g "$DIRS/data")" 4294967294:4294967294
+}
+
 @test "a directory that took the name of a volume whose create was cut short is kept with its files" {
         local act
         directory_pool

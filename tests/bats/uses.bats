@@ -282,6 +282,25 @@ detaches() {
         kubelet_detach db
 }
 
+@test "detach is refused while the record of a container that has the volume's raw device cannot be read" {
+        local record
+        made_block db
+        start_container crun
+        helper mount-block "$(raw_request)"
+        assert_success
+        record=$(find "$STATE_DIR/mounts" -name '*.json')
+        cp -p "$record" "$BATS_TEST_TMPDIR/record"
+        sed -i 's/"version":[0-9]*/"version":99/' "$record"
+        call detach db "$NODE"
+        assert_refused "an unknown user" "${record##*/}"
+        [[ -e /sys/block/${DEVICE#/dev/}/loop/backing_file ]]
+        cp -p "$BATS_TEST_TMPDIR/record" "$record"
+        stop_container
+        helper volume-reconcile '{}' # gives back what the container had
+        assert_success
+        kubelet_detach db
+}
+
 # ---- one name, two volumes
 
 @test "a second pod whose volume of the same name has another image, pool or type does not get the first pod's data" {
@@ -356,6 +375,17 @@ detaches() {
         assert_refused "namespace default" "namespace other"
         second_pod data default type=loop size=8Mi
         assert_success
+}
+
+@test "a pod of a namespace whose name is longer than Kubernetes has them is refused, not taken for one of a shorter name" {
+        kubelet_attach data type=loop size=8Mi
+        kubelet_stage data
+        second_pod data "$(printf 'n%.0s' {1..64})" type=loop size=8Mi
+        assert_refused pod.namespace
+        is "$(node_mounts_at "$(pod_dir data pod-2)")" 0
+        second_pod data "$(printf 'n%.0s' {1..63})" type=loop size=8Mi
+        assert_success
+        kubelet_unpublish data pod-2
 }
 
 @test "a volume that is made anew after volume-delete is of the namespace of its next pod" {

@@ -153,6 +153,18 @@ refused_key() {
         [[ $status == 2 && -z $stderr && $output =~ ^\{\"status\":\"Failure\",\"message\":\"([^\"\\[:cntrl:]]|\\\")*$1([^\"\\[:cntrl:]]|\\\")*\",\"error\":\{\"operation\":\"parse\ request\",\"errno\":\"EINVAL\",\"subject\":\"$1\",\"where\":\"[a-z]*\"(,\"hint\":\"[^\"\\]*\")?\}\}$'\n'$ ]] || assert_not_understood "$1"
 }
 
+# in_order SCRIPT PROGRAM REQUEST: it succeeds; by what awk's SCRIPT sees of the calls that wait for the disk, rename, unlink and take attributes away,
+# "ended" is true in the end.
+in_order() {
+        HELPER_PREFIX=(strace -f -qq -y -s 0 -e signal=none -e "trace=fsync,fremovexattr,rename,renameat,renameat2,unlink,unlinkat" -o "$BATS_TEST_TMPDIR/trace")
+        helper "$2" "$3"
+        HELPER_PREFIX=()
+        assert_success
+        awk "$1"' END { exit !ended }' "$BATS_TEST_TMPDIR/trace" && return
+        cat "$BATS_TEST_TMPDIR/trace"
+        return 1
+}
+
 # provisioned: the files of the volumes' records, temporary ones too, but neither locks nor the set of profiles; nothing for none.
 provisioned() {
         [[ -d $STATE_DIR/provisioned ]] || return 0

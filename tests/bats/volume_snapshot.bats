@@ -154,6 +154,101 @@ teardown() {
         is "$(loops_of_driver)" ''
 }
 
+# unfinished NAME STAGE: the volume's record is as a killed call leaves it that made it (creating), or deleted it (deleting).
+unfinished() {
+        sed -i "s/\"stage\":\"[a-z]*\"/\"stage\":\"$2\"/" "$STATE_DIR/provisioned/$1.json"
+}
+
+@test "of a volume that is half made or half deleted nothing is copied, and no such snapshot is restored" {
+        local stage
+        make_pool fast
+        created '{"name": "data", "size": "1m", "pool": "fast"}'
+        snapped '{"name": "data", "snapshot": "monday"}'
+        for stage in creating deleting; do
+                unfinished data "$stage"
+                snap '{"name": "data", "snapshot": "tuesday"}'
+                refused EBUSY "has not finished"
+                create '{"name": "copy", "from": "data"}'
+                refused EBUSY "has not finished"
+                unfinished data created
+                unfinished monday "$stage"
+                snap '{"name": "data", "restore": "monday"}'
+                refused EBUSY "has not finished"
+                create '{"name": "copy", "from": "monday"}'
+                refused EBUSY "has not finished"
+                unfinished monday created
+        done
+        is "$(images "$POOL_DIR")" $'data.img\nmonday.img'
+}
+
+@test "modify changes neither a snapshot nor a volume that is half made or half deleted" {
+        local stage
+        created '{"name": "data", "size": "1m"}'
+        snapped '{"name": "data", "snapshot": "monday"}'
+        create '{"name": "monday", "modify": true, "reclaimPolicy": "retain"}'
+        refused EINVAL "it is a snapshot"
+        for stage in creating deleting; do
+                unfinished data "$stage"
+                create '{"name": "data", "modify": true, "reclaimPolicy": "retain"}'
+                refused EBUSY "has not finished"
+        done
+        unfinished data created
+        is "$(jq -r .reclaimPolicy "$STATE_DIR"/provisioned/{data,monday}.json)" $'delete\ndelete'
+}
+
+@test "of a volume whose formatting was interrupted there is no snapshot before it is mounted" {
+        make_pool_that_shares fast 1g
+        created '{"name": "data", "size": "32m", "pool": "fast", "fsType": "ext4"}'
+        kubelet_attach data type=loop
+        edit_record data ".formatting = \"$(image_identity "$POOL_DIR/data.img")\""
+        snap '{"name": "data", "snapshot": "monday"}'
+        refused EBUSY "mount it once"
+        is "$(images "$POOL_DIR")" data.img
+        kubelet_stage data
+        snapped '{"name": "data", "snapshot": "monday"}'
+        unmount_volume data
+        run -0 e2fsck -fn "$POOL_DIR/monday.img"
+}
+
+@test "a snapshot has what a process has written to the volume's device, also what is not on the disk yet" {
+        make_pool_that_shares fast 1g
+        created '{"name": "data", "size": "8m", "pool": "fast", "targetType": "block"}'
+        kubelet_attach data type=loop
+        exec 9<>"${DEVICES[data]}"
+        printf unflushed >&9
+        snapped '{"name": "data", "snapshot": "monday"}'
+        exec 9>&-
+        is "$(head -c 9 "$POOL_DIR/monday.img")" unflushed
+        kubelet_detach data
+}
+
+@test "what a snapshot has is on the disk before its record says that it is whole" {
+        make_pool fast
+        created '{"name": "data", "size": "1m", "pool": "fast"}'
+        # once when the image is made, and once when it has its content
+        in_order '/fsync\(.*\/monday\.img>/ { synced++ } /rename.*\/provisioned>/ { ended = synced > 1 }' \
+                volume-snapshot '{"name": "data", "snapshot": "monday"}'
+}
+
+@test "what is restored, and its name, is on the disk before the volume's record says that it is whole" {
+        make_pool fast
+        created '{"name": "data", "size": "1m", "pool": "fast"}'
+        snapped '{"name": "data", "snapshot": "monday"}'
+        in_order '/fsync\(.*\/\.data\.img\.restored>/ { content = 1 } /rename.*\/fast>/ && content { renamed = 1 }
+                        /fsync\(.*\/fast>/ && renamed { name = 1 } /rename.*\/provisioned>/ { ended = name }' \
+                volume-snapshot '{"name": "data", "restore": "monday"}'
+}
+
+@test "that an image is blank, or gone, is on the disk before the record of its volume goes" {
+        make_pool fast
+        created '{"name": "data", "size": "1m", "pool": "fast"}'
+        in_order '/fsync\(.*\/data\.img>/ { blank = 1 } /unlink.*\/provisioned>/ { ended = blank }' \
+                volume-delete '{"name": "data", "reclaimPolicy": "recycle"}'
+        created '{"name": "other", "size": "1m", "pool": "fast"}'
+        in_order '/unlink.*\/fast>/ { unlinked = 1 } /fsync\(.*\/fast>/ && unlinked { gone = 1 } /unlink.*\/provisioned>/ { ended = gone }' \
+                volume-delete '{"name": "other"}'
+}
+
 # ---- copies
 
 @test "a volume is made of another that is unused, and one in use is refused" {

@@ -114,6 +114,14 @@ teardown() {
         refused EEXIST reclaimPolicy '"retain"'
 }
 
+@test "the same name for another Kubernetes namespace is refused, not taken for the volume of the first" {
+        created '{"name": "data", "size": "1m", "namespace": "team"}'
+        create '{"name": "data", "size": "1m", "namespace": "other"}'
+        refused EEXIST namespace '"team"'
+        created '{"name": "data", "size": "1m", "namespace": "team"}'
+        existed true
+}
+
 @test "without preallocation the image is sparse, and counted as if it were full" {
         local before
         make_pool_in_memory fast 32m
