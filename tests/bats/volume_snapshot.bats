@@ -249,6 +249,16 @@ unfinished() {
                 volume-delete '{"name": "other"}'
 }
 
+@test "that a recycled image is of no Kubernetes namespace is on the disk before the record of its volume goes" {
+        make_pool fast
+        created '{"name": "data", "size": "1m", "pool": "fast"}'
+        setfattr -n trusted.flexgraft.namespace -v team "$POOL_DIR/data.img"
+        in_order '/fremovexattr.*\/data\.img>/ { free = 1 } /fsync\(.*\/data\.img>/ && free { synced = 1 } /unlink.*\/provisioned>/ { ended = synced }' \
+                volume-delete '{"name": "data", "reclaimPolicy": "recycle"}'
+        is "$(getfattr --only-values -n trusted.flexgraft.namespace --absolute-names "$POOL_DIR/data.img" 2>&1 || :)" \
+                "$POOL_DIR/data.img: trusted.flexgraft.namespace: No such attribute"
+}
+
 # ---- copies
 
 @test "a volume is made of another that is unused, and one in use is refused" {

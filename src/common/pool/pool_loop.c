@@ -333,9 +333,11 @@ static int wipe(const struct config *config, const struct pool *pool, const char
         promised = pool_image_promised(pool_fd, id, &st);
         if ((r = pool_sums_watch(config->state_dir, pool_fd, id, promised, error)) < 0)
                 return r;
-        if ((r = make_blank(fd, st.st_size, promised == 0)) < 0 || (r = fsync(fd) < 0 ? -errno : 0) < 0)
+        if ((r = make_blank(fd, st.st_size, promised == 0)) < 0)
                 return fail(error, -r, "wipe", id);
         (void)fremovexattr(fd, POOL_IMAGE_NAMESPACE); /* it holds nothing that is anybody's; most often there is none */
+        if (fsync(fd) < 0)
+                return fail(error, errno, "fsync", id);
         pool_change_end(&change, 0, 0);
         return 0;
 }
