@@ -201,6 +201,16 @@ nothing_of_directories() {
         nothing_of_directories
 }
 
+@test "that a recycled directory is empty is on the disk before the record of its volume goes" {
+        directory_pool
+        made_directory
+        mkdir "$DIRS/data/a"
+        touch "$DIRS/data/a/file" "$DIRS/data/file"
+        in_order '/unlink.*\/data>/ { removed = 1; synced = 0 } /fsync\(.*\/data>/ { synced = removed } /unlink.*\/provisioned>/ { ended = synced }' \
+                volume-delete '{"name": "data", "reclaimPolicy": "recycle"}'
+        is "$(ls -A "$DIRS/data")" ""
+}
+
 @test "a recycled directory keeps its owner, mode, default access control list and the namespace of its first pod" {
         local acl
         pool_on 32m mkfs.ext4 -q

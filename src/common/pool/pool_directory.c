@@ -300,8 +300,11 @@ static int wipe(const struct config *config, const struct pool *pool, const char
 {
         cleanup_close int pool_fd = open_pool(config, pool, /* use= */ false, error);
         cleanup_close int fd = pool_fd < 0 ? pool_fd : open_volume(pool_fd, pool, id, O_RDONLY, error);
+        int r = fd < 0 ? fd : pool_trash_wipe(fd, id, error);
 
-        return fd < 0 ? fd : pool_trash_wipe(fd, id, error);
+        if (r < 0)
+                return r;
+        return fsync(fd) < 0 ? fail(error, errno, "fsync", id) : 0;
 }
 
 /* Its directory is gone at once, with its name; its files take longer, and others may use the pool meanwhile. */
