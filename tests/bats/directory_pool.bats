@@ -289,6 +289,27 @@ END
         done
 }
 
+@test "nothing is moved into a trash directory that others can look into, or that is another's" {
+        local trash
+        directory_pool
+        made_directory
+        touch "$DIRS/data/file"
+        trash=$DIRS/.flexgraft-trash
+        mkdir -m 0700 "$trash"
+        chmod 0711 "$trash"
+        remove '{"name": "data"}'
+        refused EPERM .flexgraft-trash
+        chmod 0700 "$trash"
+        chown 1000 "$trash"
+        remove '{"name": "data"}'
+        refused EPERM .flexgraft-trash
+        [[ -e $DIRS/data/file ]]
+        is "$(ls -A "$trash")" ''
+        chown 0 "$trash"
+        removed '{"name": "data"}'
+        nothing_of_directories
+}
+
 @test "a mount in a volume is not entered: deleting stops there, and goes on when it is unmounted" {
         directory_pool
         made_directory

@@ -665,6 +665,17 @@ loops_over() {
         assert_nothing_left
 }
 
+@test "an image that was replaced while the volume is staged, and no pod has it, is not attached as if nothing had happened" {
+        lifecycle_up data type=loop size=8Mi
+        kubelet_unpublish data
+        cp "$(image_of data)" "$POOL/new"
+        mv "$POOL/new" "$(image_of data)"
+        call attach "${SPECS[data]}" "$NODE"
+        assert_refused "was removed or replaced while the volume is mounted"
+        kubelet_unstage data
+        kubelet_detach data
+}
+
 @test "a volume for virtual machines does not grow, and expandfs, which kubelet calls before each pod, says nothing against it" {
         SPECS[data]=$(spec data type=loop size=64Mi kataContainers=true)
         call expandvolume "${SPECS[data]}" /dev/flexgraft/data $((128 << 20)) $((64 << 20))

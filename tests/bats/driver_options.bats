@@ -250,6 +250,20 @@ refuses_option() {
         assert_nothing_left
 }
 
+@test "what a pod has for writing is not given to it read-only by a second mount, nor the other way round" {
+        lifecycle_up data type=loop size=8Mi
+        call mount "$(pod_dir data)" "$(publish_spec data "$POD" @readwrite=ro)"
+        assert_refused "mounted there for writing"
+        touch "$(pod_dir data)/file"
+        kubelet_unpublish data
+        kubelet_publish data "$POD" @readwrite=ro
+        call mount "$(pod_dir data)" "$(publish_spec data "$POD")"
+        assert_refused "mounted there read-only"
+        run ! touch "$(pod_dir data)/file"
+        lifecycle_down data
+        assert_nothing_left
+}
+
 @test "mountOptions reach the mounts" {
         lifecycle_up data type=loop size=8Mi mountOptions=noatime,noexec
         assert_node_attributes "$(global_dir data)" noatime nosuid nodev

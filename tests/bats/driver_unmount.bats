@@ -250,6 +250,20 @@ dead_mount() {
         mountpoint -q /proc
 }
 
+@test "a mount below what is mounted on a directory above is not said to be taken away" {
+        local parent
+        up data 8Mi
+        parent=$(pod_dir data)
+        parent=${parent%/*}
+        mount -t tmpfs above "$parent"
+        call unmount "$(pod_dir data)"
+        assert_refused "below what is mounted"
+        umount "$parent"
+        is "$(node_mounts_at "$(pod_dir data)")" 1
+        lifecycle_down data
+        assert_nothing_left
+}
+
 @test "unmount succeeds if kubelet has unmounted already" {
         up data 8Mi
         umount "$(pod_dir data)"
