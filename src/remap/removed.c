@@ -46,8 +46,10 @@ static bool read_former_path(int fd, char ret_path[PATH_MAX])
 
 /*
  * The first name on the way that is nobody's any more, or that of a file which the kernel does not know: if it remembers
- * something by that name, then what was there. It forgets what is below, too. What it knows by that name it has looked up
- * since, and then it has forgotten the other one already, unless somebody uses it.
+ * something by that name, then what was there. It forgets what is below, too. What it knows by that name it may have looked up
+ * since, and then it has forgotten the other one already, unless somebody uses it; or it knows that by the name that it had
+ * before others renamed it, and the removed one stays until the name is looked up: to forget the name of a file that is in use
+ * would unmount what is mounted on it. Nor is a file found that others renamed first: the kernel has it by the former name.
  */
 static void tell_gone(char *path)
 {
