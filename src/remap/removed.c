@@ -113,9 +113,10 @@ static void *look(void *ignored)
         return NULL;
 }
 
-int removed_begin(void)
+void removed_begin(void)
 {
         pthread_t thread;
 
-        return shared->network || shared->alone ? 0 : -pthread_create(&thread, NULL, look, NULL);
+        if (!shared->network && !shared->alone)
+                (void)pthread_create(&thread, NULL, look, NULL); /* the rest goes on without it */
 }

@@ -8,8 +8,8 @@
 
 /*
  * removed_begin() - start a thread that looks for such files, where there may be some: not of a server, which holds none for its
- * clients. A thread of its own, as what it tells the kernel waits for those that use the directory. Returns 0 or negative errno.
+ * clients. A thread of its own, as what it tells the kernel waits for those that use the directory.
  */
-int removed_begin(void);
+void removed_begin(void);
 
 #endif

@@ -133,7 +133,8 @@ int session_begin(void (*ready)(int r))
         if (session == NULL || fuse_session_custom_io(session, &io, FD_FUSE) < 0)
                 return -ENOMEM;
         passthrough_begin();
-        if ((r = caches_begin()) < 0 || (r = removed_begin()) < 0)
+        if ((r = caches_begin()) < 0)
                 return r;
+        removed_begin();
         return locks_begin(handles_begin_root);
 }

@@ -76,7 +76,10 @@ static json_t *read_mounts(void)
                     snprintf(key, sizeof key, "=%s", table.source) < (int)sizeof key)
                         put_mount(mounts, key, &table);
         }
-        return mounts;
+        if (!table.failed)
+                return mounts;
+        json_decref(mounts);
+        return NULL;
 }
 
 static bool is_another(const json_t *list, const struct volume_record *record, uint64_t stage_id)

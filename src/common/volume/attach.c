@@ -180,19 +180,25 @@ static bool is_named_stage(const struct volume_call *call, const char *dir)
 static int detach_lost(struct volume_call *call, struct error *error)
 {
         char dir[PATH_MAX];
+        int found = -ENOENT;
         int r;
 
         volume_choose_lost(call);
         if ((r = call->kind->look(call, error)) < 0)
                 return r;
-        if (r > 0 && mount_dir_find(call, dir, error) == 0 && is_named_stage(call, dir)) {
+        if (r > 0)
+                found = mount_dir_find(call, dir, error);
+        if (found == 0 && is_named_stage(call, dir)) {
                 if ((r = volume_check_unused(call, "detach", error)) < 0 ||
                     (r = named_stage_unmount(call, dir, error)) < 0)
                         return r;
                 mount_dir_unmake(dir, 1);
                 r = 1;
+                found = mount_dir_find(call, dir, error);
         }
-        if (r > 0 && mount_dir_find(call, dir, error) == 0)
+        if (found < 0 && found != -ENOENT)
+                return found;
+        if (found == 0)
                 return fail_because(error, EBUSY, "detach", dir, "the volume is still mounted on %s; unmount it first",
                                     dir);
         if (r > 0 &&

@@ -119,7 +119,7 @@ int mount_dir_find(const struct volume_call *call, char *ret_dir, struct error *
                     text_copy(ret_dir, PATH_MAX, table.mount_point) &&
                     mount_dir_look(call, ret_dir, &ignored, error) == MOUNT_DIR_OURS)
                         return 0;
-        return -ENOENT;
+        return table.failed ? fail(error, EIO, "read", "mountinfo") : -ENOENT;
 }
 
 int mount_dir_make(const char *dir, unsigned made, struct error *error)

@@ -32,7 +32,7 @@ bool mount_dir_has(const struct volume_call *call, const struct mount_dir *place
 bool mount_dir_is_staged(const struct volume_call *call);
 
 /* mount_dir_find() - where on the node the record's device is mounted; PATH_MAX bytes. Errors: -ENOENT, without
- * a message. */
+ * a message; those of reading the node's mounts. */
 int mount_dir_find(const struct volume_call *call, char *ret_dir, struct error *error);
 
 /* mount_dir_make() - make the missing directories (0750, as kubelet does). */
