@@ -579,6 +579,34 @@ loops_over() {
         assert_nothing_left
 }
 
+@test "a volume that the driver made is a block device until it has had a filesystem, also where the options name its image" {
+        local options
+        for options in 'size=8Mi image=mine.img' size=8Mi; do
+                # shellcheck disable=SC2086 # the words of the options
+                kubelet_attach disk type=loop $options targetType=block
+                make_dir "$(global_dir disk)"
+                call mountdevice "$(global_dir disk)" "${DEVICES[disk]}" "${SPECS[disk]}"
+                assert_success
+                make_dir "$(dirname "$(pod_dir disk)")"
+                call mount "$(pod_dir disk)" "$(publish_spec disk "$POD")"
+                assert_success
+                is "$(stat -c %F "$(pod_dir disk)")" "block special file"
+                call unmount "$(pod_dir disk)"
+                assert_success
+                kubelet_detach disk
+                # shellcheck disable=SC2086
+                lifecycle_up disk type=loop $options
+                lifecycle_down disk
+                # shellcheck disable=SC2086
+                kubelet_attach disk type=loop $options targetType=block
+                make_dir "$(dirname "$(pod_dir disk)")"
+                call mount "$(pod_dir disk)" "$(publish_spec disk "$POD")"
+                assert_refused filesystem
+                kubelet_detach disk
+                delete_volume disk
+        done
+}
+
 @test "a pod does not get another filesystem that was mounted by the name of its volume's device" {
         mkdir "$BATS_TEST_TMPDIR/another"
         kubelet_attach data type=loop size=8Mi

@@ -143,9 +143,15 @@ void provisioned_keep_parameters(json_t *options, const struct provision_record 
                 }
 }
 
+/* A driver that makes a volume does not say for what: it is for a filesystem once it has had one. */
+static bool is_for_filesystem(const struct provision_record *record)
+{
+        return !access_is_block(record->target_type) && (record->driver[0] == '\0' || record->formatted);
+}
+
 int provisioned_keep(struct volume_request *request, const struct provision_record *record, struct error *error)
 {
-        if (request->block && !access_is_block(record->target_type))
+        if (request->block && is_for_filesystem(record))
                 return fail_because(error, EINVAL, "mount", request->name,
                                     "the volume was made for a filesystem (targetType mount), not as a block device");
         if (!request->block && access_is_block(record->target_type))
