@@ -173,7 +173,7 @@ pod-1"
         for options in pool=directories profile=shared 'pool=directories profile=shared'; do
                 # shellcheck disable=SC2086 # the words of the options
                 call mount "$DIR" "$(spec scratch ephemeral=true size=8Mi $options)"
-                assert_refused 'such volumes'
+                assert_refused 'volumes for this use'
                 is "$(provisioned)" ''
                 is "$(find "$BATS_TEST_TMPDIR/directories" -mindepth 1 -type d)" ''
         done

@@ -295,8 +295,8 @@ static int find_pool(struct provision_call *call, const char *after, struct erro
                         return r;
                 if (!has_type(call, &call->pool))
                         return fail_because(error, EINVAL, "find pool", call->pool.name,
-                                            "pool \"%.128s\" is of type %s, which has no such volumes", call->pool.name,
-                                            call->pool.kind->type);
+                                            "pool \"%.128s\" is of type %s, which has no volumes for this use",
+                                            call->pool.name, call->pool.kind->type);
                 if (call->profile != NULL && !is_selected(call, &call->pool))
                         return fail_because(error, EINVAL, "find pool", request->pool,
                                             "profile \"%.200s\" does not select pool \"%.128s\"", request->profile,
@@ -323,7 +323,7 @@ static int find_pool(struct provision_call *call, const char *after, struct erro
                 return fail_because(error, ENOENT, "find pool", request->profile,
                                     "profile \"%.200s\" selects no pool%s%s", request->profile,
                                     type != NULL                  ? " of type "
-                                    : request->pool_types != NULL ? " with such volumes"
+                                    : request->pool_types != NULL ? " with volumes for this use"
                                                                   : "",
                                     type ?: "");
         if (request->id != NULL)
