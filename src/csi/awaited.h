@@ -16,7 +16,9 @@
 
 struct awaited {
         uint64_t number; /* stands for it; 0: a server that nobody knows, or none */
-        bool perhaps;    /* it is a pool or a profile, which may be of this node: only their files say */
+        uint64_t
+                author; /* the Kubernetes namespace of an inline volume, whose author may name any number of servers; 0: none */
+        bool perhaps; /* it is a pool or a profile, which may be of this node: only their files say */
 };
 #define AWAITED_NOTHING ((struct awaited){})
 

@@ -86,7 +86,7 @@ bool node_is_nfs(const struct node_use *use);
 
 /*
  * node_awaited() - the server of one for which node_is_nfs() holds: by its name where its context has it, else by its
- * pool's, else nothing.
+ * pool's, else nothing; and the namespace of an inline one.
  */
 struct awaited node_awaited(const struct node_use *use);
 

@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "awaited.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/nearest.h"
 #include "base/text.h"
@@ -68,6 +69,8 @@ struct awaited node_awaited(const struct node_use *use)
 
         if (awaited.number == 0 && (source == NULL || !awaited_source(source, &awaited)))
                 awaited = awaited_server(find(use, "pool")); /* which is on a server: its name stands for that */
+        if (node_is_inline(use))
+                awaited.author = hash_text_or_zero(find(use, CSI_OF_KUBERNETES NAMESPACE_KEY));
         return awaited;
 }
 

@@ -23,7 +23,8 @@
 
 #define SHARE(programs) ((programs)*3 / 4) /* of slots, for those that may last; of these, for one method's */
 #define SERVER_SHARE(programs)                                                                                         \
-        ((programs) / 3)       /* of one method's, for those that wait for one server; twice for what may be one */
+        ((programs) /                                                                                                  \
+         3) /* of one method's, for those that wait for one server; twice for what may be one, or several */
 #define CONTROLLER_PROGRAMS 16 /* of LAUNCHER_PROGRAMS: the others are for calls that a pod waits for */
 #define OUTPUT_MAX ((off_t)64 * 1024 * 1024)
 
@@ -162,6 +163,7 @@ static bool has_slot(const struct run *run)
         size_t slow = 0;
         size_t same = 0;
         size_t with_server = 0;
+        size_t with_author = 0;
 
         for (const struct run *other = running; other != NULL; other = other->next)
                 if (other->queue == run->queue) {
@@ -169,12 +171,14 @@ static bool has_slot(const struct run *run)
                         slow += other->slow != NULL;
                         same += other->slow == run->slow;
                         with_server += other->slow == run->slow && other->awaited.number == run->awaited.number;
+                        with_author += other->slow == run->slow && other->awaited.author == run->awaited.author;
                 }
         if (run->slow == NULL)
                 return all < most;
         return all < most && slow < SHARE(most) && same < SHARE(SHARE(most)) &&
                (run->awaited.number == 0 ||
-                with_server < SERVER_SHARE(SHARE(SHARE(most))) * (run->awaited.perhaps ? 2 : 1));
+                with_server < SERVER_SHARE(SHARE(SHARE(most))) * (run->awaited.perhaps ? 2 : 1)) &&
+               (run->awaited.author == 0 || with_author < SERVER_SHARE(SHARE(SHARE(most))) * 2);
 }
 
 /* To those that have waited longest, of those that may begin. */

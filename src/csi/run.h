@@ -3,8 +3,8 @@
  * run.h - programs of flexgraft that run for calls: at most LAUNCHER_PROGRAMS at one time, the rest in the order in which
  * they were asked for. The Controller's have a queue of their own: what is slow there delays no pod. In both, those that
  * may take hours or wait for a server take three of four places at most, those of one method three of four of these, and
- * those of one method that wait for one server a third of these again, or two, where it is not known to be one: the others
- * have the rest.
+ * those of one method that wait for one server a third of these again, or two, where it is not known to be one; two, too,
+ * those that wait for servers that one author of pods has named. The others have the rest.
  */
 #ifndef FLEXGRAFT_CSI_RUN_H
 #define FLEXGRAFT_CSI_RUN_H

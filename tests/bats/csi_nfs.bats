@@ -593,14 +593,14 @@ many_creates() {
         is "$(cut -d' ' -f1 "$CORE/publishes" | sort | uniq -c | tr -s ' ')" " 27 OK"
 }
 
-# one_more "METHOD REQUEST"...: of these calls, made in this order, only the last is begun beside the six of many_publishes or the like that are, and
-# all end well. What it began is in the file last.
+# one_more "METHOD REQUEST"...: of these calls, made in this order, only the last is begun beside the six (BESIDE) of many_publishes or the like that
+# are, and all end well. What it began is in the file last.
 one_more() {
-        local other
-        wait_until 20 has_begun 6 # the others wait before what is asked for next
+        local other beside=${BESIDE:-6}
+        wait_until 20 has_begun "$beside" # the others wait before what is asked for next
         printf '%s\n' "$@" | "$CSI_CLIENT" --deadline 200 --parallel "$CSI_SOCKET" - >"$CORE/other" 3>&- &
         other=$!
-        wait_until 20 has_begun 7
+        wait_until 20 has_begun $((beside + 1))
         tail -n 1 "$CORE/began" >"$CORE/last"
         let_go
         wait "$PUBLISHES" "$other"
@@ -626,6 +626,16 @@ publish_of() {
         CONTEXT='"type": "nfs", "source": "NAS.example.org:/export/@"'
         many_publishes
         one_more "$(publish_of same nas.example.org)" "$(publish_of other other.example.org)"
+        is "$(grep -c other.example.org "$CORE/last")" 1
+}
+
+@test "inline volumes of one namespace leave places for those of others, however many dead servers they name" {
+        local inline='"csi.storage.k8s.io/ephemeral": "true", "csi.storage.k8s.io/pod.namespace"'
+        mount_verb
+        hold
+        CONTEXT="\"server\": \"nas-@.example.org\", \"share\": \"/export\", $inline: \"greedy\""
+        many_publishes
+        BESIDE=12 one_more "$(publish_of same "fourth.example.org\", $inline: \"greedy")" "$(publish_of other "other.example.org\", $inline: \"modest")"
         is "$(grep -c other.example.org "$CORE/last")" 1
 }
 
