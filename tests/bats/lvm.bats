@@ -603,6 +603,37 @@ with_lvm_conf() {
         kubelet_detach more
 }
 
+# reader_of_profile TARGET: a volume "db" for readers, with an ext4 on it, of a profile whose volume_capabilities are for TARGET.
+reader_of_profile() {
+        printf '{"profile_matrix": {"p": {"csi_plugin_type_selector": {"plugin_type": "lvm"}, "create_parameters": {},
+                "volume_capabilities": {%s, "access_mode": {"mode": "SINGLE_NODE_READER_ONLY"}}}}}' "$1" >"$FLEXGRAFT_PROFILES"
+        create db 10000000 '"profile": "p"' && assert_success || return 1
+        quietly lvchange --activate y "$GROUP/db"
+        mkfs.ext4 -q "/dev/mapper/$GROUP-db"
+        quietly lvchange --activate n "$GROUP/db"
+}
+
+@test "a volume whose options name its own logical volume is used as its profile says all the same" {
+        local options
+        printf '{"name": "twin", "type": "lvm", "volumeGroup": "%s"}\n' "$GROUP" >"$FLEXGRAFT_POOLS/twin.json"
+        for options in "volumegroup=$GROUP" "volumegroup=$GROUP volumeID=db" "pool=big volumeID=db" pool=twin; do
+                reader_of_profile '"mount": {"fs_type": "ext4"}'
+                # shellcheck disable=SC2086 # several
+                lifecycle_up db $options
+                assert_node_attributes "$(pod_dir db)" ro
+                run ! touch "$(pod_dir db)/file"
+                lifecycle_down db
+                delete db
+                assert_success
+        done
+        reader_of_profile '"block": {}'
+        kubelet_attach db "volumegroup=$GROUP"
+        make_dir "$(global_dir db)"
+        call mountdevice "$(global_dir db)" "${DEVICES[db]}" "${SPECS[db]}"
+        assert_refused "block device"
+        kubelet_detach db
+}
+
 @test "a volume of Kubernetes' example driver works unchanged" {
         quietly lvcreate --size 16M --name vol1 "$GROUP"
         quietly lvchange --activate n "$GROUP/vol1"

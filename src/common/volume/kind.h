@@ -71,6 +71,7 @@ struct volume_kind {
         bool makes_volumes; /* attach makes the volume where there is none, with the record of a volume of volume-create */
         /* a snapshot is taken of what is below the device: its filesystem is frozen for it. Others' own tools freeze */
         bool freezes;
+        bool default_pool; /* without "pool" an id is in the pool "default"; else what volume-create made is meant */
         const char *id_suffix; /* what follows the volume's name in its id in a pool; NULL: nothing */
         /* boolean options; NULL: there is none: the one that gives the device all its blocks at once, and the one that
          * brings the mounts below the directory along */

@@ -349,20 +349,35 @@ static bool is_in_pool(const struct volume_call *call, const struct provision_re
                is_one_location(&call->config, &asked, &own);
 }
 
-/* Whether the options mean the record's image. */
+static bool is_in_group(const struct volume_call *call, const struct provision_record *record, const char *group)
+{
+        static struct pool own;
+        struct error ignored;
+
+        return pool_find(&call->config, record->pool, &own, &ignored) == 0 && strcmp(own.volume_group, group) == 0;
+}
+
+/* Whether the options mean the record's disk: its image, logical volume or namespace. */
 static bool is_asked(const struct volume_call *call, const struct provision_record *record)
 {
         const char *pool;
-        const char *image;
+        const char *group;
+        const char *id;
         struct error ignored;
 
         if (volume_request_option(call->request, "pool", &pool, &ignored) < 0 ||
-            volume_request_option(call->request, "image", &image, &ignored) < 0)
+            volume_request_option(call->request, "volumegroup", &group, &ignored) < 0 ||
+            volume_request_option(call->request, call->kind->has_image ? "image" : "volumeID", &id, &ignored) < 0)
                 return false;
-        if (pool == NULL && image == NULL)
+        if (pool == NULL && group == NULL && id == NULL)
                 return true;
-        return (image != NULL ? strcmp(image, record->id) == 0 : is_named_after(record, call->kind)) &&
-               is_in_pool(call, record, pool != NULL ? pool : POOL_DEFAULT);
+        if (id != NULL ? strcmp(id, record->id) != 0 : call->kind->has_device && !is_named_after(record, call->kind))
+                return false;
+        if (group != NULL)
+                return is_in_group(call, record, group);
+        if (pool == NULL && !call->kind->default_pool)
+                return true;
+        return is_in_pool(call, record, pool != NULL ? pool : POOL_DEFAULT);
 }
 
 /* Whether a logical volume that is attached is the record's. */
@@ -483,11 +498,9 @@ int provisioned_note_grown(const struct volume_call *call, struct error *error)
 
 int provisioned_find_meant(const struct volume_call *call, struct provision_record *ret_record, struct error *error)
 {
-        int r;
+        int r = call->kind->pool_types == NULL ? -ENOENT : find(call, ret_record, error);
 
-        if (!call->kind->has_image)
-                return provisioned_is_by_name(call) ? provisioned_find(call, call->kind, ret_record, error) : -ENOENT;
-        if ((r = find(call, ret_record, error)) < 0)
+        if (r < 0)
                 return r;
         return text_among(ret_record->pool_type, call->kind->pool_types) && is_asked(call, ret_record)
                        ? check_usable(ret_record, error)

@@ -97,8 +97,8 @@ int provisioned_find_own(const struct volume_call *call, struct provision_record
 bool provisioned_is_by_name(const struct volume_call *call);
 
 /*
- * provisioned_find_meant() - as provisioned_find(), where provisioned_is_by_name(), or where the options say the image
- * that the volume of this name has. Needs call->kind.
+ * provisioned_find_meant() - as provisioned_find(), where provisioned_is_by_name(), or where the options say the image,
+ * logical volume or namespace that the volume of this name has. Needs call->kind.
  */
 int provisioned_find_meant(const struct volume_call *call, struct provision_record *ret_record, struct error *error);
 
