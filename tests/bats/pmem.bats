@@ -105,6 +105,17 @@ namespaces() { # [REGION]
         done
 }
 
+@test "a volumeID without a pool is that of the volume of this name, or refused" {
+        local id
+        create data "$ALIGN"
+        assert_success
+        id=$(json_field .volume.id)
+        call attach "$(spec data "volumeID=${id}2")" "$NODE"
+        assert_refused "\"$id\", not \"${id}2\"" '"pool"'
+        kubelet_attach data "volumeID=$id"
+        kubelet_detach data
+}
+
 @test "files of ext4 and of xfs are mapped by huge pages" {
         local type trace=$BATS_TEST_TMPDIR/trace
         (($(cat /sys/bus/nd/devices/region1/size 2>/dev/null || echo 0) >= 336 << 20)) || skip "this machine has no second region that has room for xfs"

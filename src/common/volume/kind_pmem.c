@@ -38,6 +38,11 @@ static int find_pool(const struct volume_call *call, struct pool *ret_pool, char
                                             "none of this name; do either");
                 if (r < 0)
                         return r;
+                if (id != NULL && strcmp(id, record.id) != 0)
+                        return fail_because(error, EINVAL, "find namespace", id,
+                                            "the volume of this name is \"%.64s\", not \"%.64s\"; to mean that one, "
+                                            "give its \"pool\" beside \"volumeID\"",
+                                            record.id, id);
                 pool_name = record.pool;
                 id = record.id;
         }
