@@ -148,7 +148,7 @@ layers: no hint is about OPERATION_FIND_TARGET of base/operation.h'
 
 # kinds: a tree that has two kinds of volume and a kind of pool.
 kinds() {
-        mkdir -p "$TREE"/src/common/{volume,pool}
+        mkdir -p "$TREE"/src/common/{volume/kinds,pool}
         file common/volume/kind_words.h '#define VOLUME_TYPES(X, SEPARATOR) \
         X(loop, true, true) SEPARATOR \
         X(nfs, false, false)
@@ -161,7 +161,7 @@ kinds() {
 # bats test_tags=deep
 @test "a row of a kind that is named outside its files is told" {
         kinds
-        file common/volume/kind_loop.c 'int own(void) { return kind_loop.runs; }'
+        file common/volume/kinds/kind_loop.c 'int own(void) { return kind_loop.runs; }'
         file common/volume/same.c 'int same(void) { return kind == &kind_loop; }'
         refused 'common/volume/same.c: kind_loop is named outside its files: make what is asked a field of the row'
         file common/volume/same.c 'int same(void) { return pool_grow(&pool_directory); }'
@@ -172,7 +172,7 @@ kinds() {
 
 @test "a comparison with the word of a kind is told outside its files" {
         kinds
-        file common/volume/kind_nfs.c 'int own(void) { return strcmp(word, "nfs"); }'
+        file common/volume/kinds/kind_nfs.c 'int own(void) { return strcmp(word, "nfs"); }'
         file csi/share.c 'int share(void) { return strcmp(json_member_text(volume, "type"), "nfs"); }'
         refused 'csi/share.c: compares with "nfs": make what is asked a field of the row'
         file csi/share.c 'int share(void) { return text_among("loop", kind->pool_types); }'
@@ -182,7 +182,7 @@ kinds() {
 # bats test_tags=deep
 @test "an option that not all kinds have is told where it is asked for outside their files" {
         kinds
-        file common/volume/kind_loop.c 'int own(void) { return volume_request_flag(request, "preallocate", &set, error); }'
+        file common/volume/kinds/kind_loop.c 'int own(void) { return volume_request_flag(request, "preallocate", &set, error); }'
         file common/volume/expand.c 'int grow(void) { return volume_request_flag(call->request, "preallocate", &set, error); }'
         refused 'common/volume/expand.c: asks for "preallocate", which not all kinds have: make it a field of the row'
 }

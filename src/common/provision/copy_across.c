@@ -31,7 +31,7 @@ static int note_namespace(int from_fd, struct provision_record *record, struct e
         return 0;
 }
 
-/* An image may be of a disk with smaller sectors: its loop device has these (volume/loop_image.h), a disk has its own. */
+/* An image may be of a disk with smaller sectors: its loop device has these (volume/kinds/loop_image.h), a disk has its own. */
 static int check_sectors(const struct pool_content *from, const struct pool_content *to, const char *volume,
                          struct error *error)
 {

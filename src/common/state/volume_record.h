@@ -167,7 +167,7 @@ void volume_record_drop_dirs(const struct state *records, const struct volume_re
 
 /*
  * An ephemeral volume is made for one directory, and has a record of its own; the directory is in another, of the name
- * that the pod gives it (volume/kind_ephemeral.c).
+ * that the pod gives it (volume/kinds/kind_ephemeral.c).
  *
  * volume_record_put_ephemeral() - its name, of VOLUME_EPHEMERAL_NAME_SIZE bytes. volume_record_add_ephemeral_dir() - add
  * the key of that directory to keys, by the volume's name; nothing for a name of another form.

@@ -131,7 +131,7 @@ struct volume_kind {
         int (*wrap)(struct volume_call *call, struct error *error);
 };
 
-/* The kinds, each in kind_WORD.c, and what their rows begin with: VOLUME_KIND(loop). */
+/* The kinds, each in kinds/kind_WORD.c, and what their rows begin with: VOLUME_KIND(loop). */
 #define VOLUME_KIND_DECLARATION(word, has_device, owned, grows)                                                        \
         extern const struct volume_kind kind_##word;                                                                   \
         enum { VOLUME_HAS_DEVICE_##word = (has_device), VOLUME_IS_OWNED_##word = (owned) }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kind_words.h - the kinds of volumes, listed once. A new kind is one file, kind_WORD.c, and one row here; everything else
+ * kind_words.h - the kinds of volumes, listed once. A new kind is one file, kinds/kind_WORD.c, and one row here; everything else
  * about it is in its struct volume_kind (volume/kind.h), but for what CSI must know of it (src/csi/type.c). flexdriver,
  * which has no C library, needs this list alone.
  *

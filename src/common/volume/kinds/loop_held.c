@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "volume/loop_image.h"
+#include "volume/kinds/loop_image.h"
 
 #include <errno.h>
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kind_loop.c - an image file of a pool (volume/loop_image.h), on a loop device. */
+/* kind_loop.c - an image file of a pool (volume/kinds/loop_image.h), on a loop device. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@
 #include "process/log.h"
 #include "volume/call.h"
 #include "volume/kind.h"
-#include "volume/loop_image.h"
+#include "volume/kinds/loop_image.h"
 #include "volume/mount_dir.h"
 #include "volume/same.h"
 
