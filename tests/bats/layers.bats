@@ -152,6 +152,9 @@ kinds() {
         file common/volume/kind_words.h '#define VOLUME_TYPES(X, SEPARATOR) \
         X(loop, true, true) SEPARATOR \
         X(nfs, false, false)
+
+#define VOLUME_WRAPPERS(X, END) \
+        X(kata, true, true) END
 '
         file common/pool/pool_words.h '#define POOL_TYPES(X, SEPARATOR, LAST) \
         X(directory, "mode")
@@ -164,6 +167,8 @@ kinds() {
         file common/volume/kinds/kind_loop.c 'int own(void) { return kind_loop.runs; }'
         file common/volume/same.c 'int same(void) { return kind == &kind_loop; }'
         refused 'common/volume/same.c: kind_loop is named outside its files: make what is asked a field of the row'
+        file common/volume/same.c 'const char *same(void) { return kind_kata.flag; }'
+        refused 'common/volume/same.c: kind_kata is named outside its files: make what is asked a field of the row'
         file common/volume/same.c 'int same(void) { return pool_grow(&pool_directory); }'
         refused 'common/volume/same.c: pool_directory is named outside its files: make what is asked a field of the row'
         file common/volume/same.c 'int same(void) { return pool_directory_grow(); }'

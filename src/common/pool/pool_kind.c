@@ -8,7 +8,6 @@
 #include "base/text.h"
 #include "state/state_dir.h"
 
-#define FOR_MACHINES "kataContainers"
 #define ID_MAPPABLE "idMappable"
 #define CACHE "cache"
 
@@ -45,7 +44,7 @@ static bool is_word(const json_t *parameters, const char *name, const char *word
 static const struct file_key common_parameters[] = {
         { "eraseAfter", "\"true\" or \"false\"", file_key_is_flag, false, "true",
           "Whether the content is overwritten when the volume is deleted.", NULL },
-        { FOR_MACHINES, "\"true\" or \"false\"", file_key_is_flag, false, "false",
+        { POOL_FOR_MACHINES, "\"true\" or \"false\"", file_key_is_flag, false, "false",
           "Whether the volume is for containers in virtual machines.", NULL },
         { ID_MAPPABLE, "\"auto\", \"always\" or \"never\"", is_id_mappable, false, "auto",
           "Whether CSI's pods get it through remap-daemon where its filesystem cannot be id-mapped.", NULL },
@@ -112,10 +111,10 @@ void pool_kinds_allow(void)
 
 int pool_kind_check_machines(const struct pool_kind *kind, const json_t *parameters, struct error *error)
 {
-        if (!kind->no_device || !pool_parameter_flag(parameters, FOR_MACHINES, false))
+        if (!kind->no_device || !pool_parameter_flag(parameters, POOL_FOR_MACHINES, false))
                 return 0;
         return fail_because(error, EINVAL, "check parameters", "parameters",
-                            FOR_MACHINES ": volumes of type %s have no device for a virtual machine", kind->type);
+                            POOL_FOR_MACHINES ": volumes of type %s have no device for a virtual machine", kind->type);
 }
 
 int pool_kind_check_parameters(const struct pool_kind *kind, const json_t *parameters, struct error *error)
@@ -149,7 +148,7 @@ need_set pool_kind_parameter_needs(const struct pool_kind *kind, const json_t *p
 
         if (is_word(parameters, ID_MAPPABLE, POOL_ID_MAPPABLE_ALWAYS))
                 needs |= kind->mappable_needs;
-        if (pool_parameter_flag(parameters, FOR_MACHINES,
+        if (pool_parameter_flag(parameters, POOL_FOR_MACHINES,
                                 false)) /* what the machine sees is in an image in the volume */
                 needs |= NEED(LOOP) | NEED(LOOP_CONFIGURE);
         return needs;

@@ -239,6 +239,9 @@ bool pool_kind_has_images(const char *type);
 /* pool_kind_hint() - what to do about a failure: from a row, each of which names operations of its own; else for all. */
 const char *pool_kind_hint(const struct error *error);
 
+/* A parameter, and an option of the driver: the volume is for containers in virtual machines. */
+#define POOL_FOR_MACHINES "kataContainers"
+
 /* pool_kind_common_parameters() - those of a volume's that every kind of pool has, a new object. NULL: no memory. */
 json_t *pool_kind_common_parameters(const json_t *parameters);
 

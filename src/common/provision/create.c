@@ -166,7 +166,7 @@ int create_claim(struct provision_call *call, uint64_t size_bytes, struct provis
                                     (unsigned long long)ret_record->size_bytes,
                                     (unsigned long long)call->request->limit_bytes);
         return provision_call_check_filesystem(
-                call, ret_record, pool_parameter_flag(ret_record->parameters, "kataContainers", false), error);
+                call, ret_record, pool_parameter_flag(ret_record->parameters, POOL_FOR_MACHINES, false), error);
 }
 
 /* With the pool's lock. */

@@ -171,8 +171,7 @@ int volume_by_name_choose(struct volume_by_name *volume, const char *fs_type, co
         if (r < 0 && r != -ENOENT)
                 return r;
         if (is_for_machines(call, &made))
-                return fail_because(error, EOPNOTSUPP, "find volume", volume->request.name,
-                                    "it is for virtual machines (%s): its content is in an image", kind_kata.flag);
+                return kata_image_refuse("find volume", volume->request.name, error);
         if (create != NULL && (r == -ENOENT || made.lifecycle == PROVISION_CREATING) && !mount_dir_is_staged(call)) {
                 volume->create = create;
                 return 0;

@@ -8,6 +8,7 @@
 #include "provision/provision.h"
 #include "state/access.h"
 #include "volume/choose.h"
+#include "volume/kata_image.h"
 #include "volume/kinds.h"
 #include "volume/mount_dir.h"
 #include "volume/pod_device.h"
@@ -79,8 +80,7 @@ static int grow_device(struct volume_call *call, struct error *error)
         if (r > 0 && call->request->verb == VERB_EXPANDFS)
                 return 1; /* kubelet starts no pod after a failure */
         if (r > 0)
-                return fail_because(error, EOPNOTSUPP, "grow volume", call->request->name,
-                                    "it is for virtual machines (%s): its content is in an image", kind_kata.flag);
+                return kata_image_refuse("grow volume", call->request->name, error);
         if (provisioned)
                 return grow_provisioned(call, error);
         r = call->recorded ? 0 : provisioned_hold(call, error); /* attach has seen whose the disk is */

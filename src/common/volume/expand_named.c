@@ -19,6 +19,7 @@
 #include "state/access.h"
 #include "volume/choose.h"
 #include "volume/device_filesystem.h"
+#include "volume/kata_image.h"
 #include "volume/kinds.h"
 #include "volume/mount_dir.h"
 #include "volume/pod_device.h"
@@ -46,7 +47,7 @@ static int grow_device(void *argument, uint64_t *ret_size_bytes, struct error *e
 /* What is in an image for virtual machines only the machine could grow. */
 static bool is_for_machines(const struct provision_record *made)
 {
-        return made->has_kata_image || pool_parameter_flag(made->parameters, kind_kata.flag, false);
+        return made->has_kata_image || pool_parameter_flag(made->parameters, POOL_FOR_MACHINES, false);
 }
 
 static int choose(struct volume_call *call, const struct provision_record *made, struct error *error)
@@ -55,8 +56,7 @@ static int choose(struct volume_call *call, const struct provision_record *made,
         int r;
 
         if (is_for_machines(made))
-                return fail_because(error, EOPNOTSUPP, "grow volume", request->name,
-                                    "it is for virtual machines (%s): its content is in an image", kind_kata.flag);
+                return kata_image_refuse("grow volume", request->name, error);
         if (json_object_set_new(request->options, "type", json_string(made->pool_type)) < 0)
                 return fail(error, ENOMEM, "grow volume", request->name);
         if ((r = volume_choose_kind(call, error)) < 0 || (r = volume_choose_growing(call, error)) < 0)

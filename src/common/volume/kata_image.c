@@ -15,6 +15,7 @@
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "pool/pool_kind.h"
 #include "process/log.h"
 #include "volume/request.h"
 
@@ -203,6 +204,12 @@ bool kata_image_exists(const char *dir)
 
         return snprintf(path, sizeof path, "%s/" KATA_IMAGE_NAME, dir) < (int)sizeof path &&
                faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+int kata_image_refuse(const char *operation, const char *volume_name, struct error *error)
+{
+        return fail_because(error, EOPNOTSUPP, operation, volume_name,
+                            "it is for virtual machines (%s): its content is in an image", POOL_FOR_MACHINES);
 }
 
 int kata_image_make(const char *dir, struct error *error)

@@ -51,4 +51,7 @@ int kata_image_make(const char *dir, struct error *error);
  */
 int kata_image_find_offset(int image_fd, uint64_t *ret_offset_bytes, struct error *error);
 
+/* kata_image_refuse() - fails with EOPNOTSUPP, for what can be done to no volume whose content is in an image. */
+int kata_image_refuse(const char *operation, const char *volume_name, struct error *error);
+
 #endif

@@ -12,6 +12,7 @@
 
 #include "base/hash.h"
 #include "base/text.h"
+#include "pool/pool_kind.h"
 #include "volume/call.h"
 #include "volume/device_filesystem.h"
 #include "volume/kata_image.h"
@@ -149,7 +150,7 @@ static int stage_image(struct volume_call *call, char *ret_dir, struct error *er
 static void tell_image(struct volume_call *call, const char *dir)
 {
         (void)snprintf(call->answer.message, sizeof call->answer.message,
-                       "kataContainers: the image for the virtual machine is %.400s/" KATA_IMAGE_NAME, dir);
+                       POOL_FOR_MACHINES ": the image for the virtual machine is %.400s/" KATA_IMAGE_NAME, dir);
 }
 
 static int stage(struct volume_call *call, struct error *error)
@@ -236,7 +237,7 @@ static int unstage(struct volume_call *call, struct error *error)
 }
 
 static const struct volume_option options[] = {
-        { .key = "kataContainers",
+        { .key = POOL_FOR_MACHINES,
           .type = VOLUME_OPTION_BOOLEAN,
           .fallback = "false",
           .help = "true: the volume is for containers in virtual machines",
@@ -252,7 +253,7 @@ const struct volume_kind kind_kata = { VOLUME_KIND(kata),
                                        .look = look,
                                        .detach = detach,
                                        .identify = identify,
-                                       .flag = "kataContainers",
+                                       .flag = POOL_FOR_MACHINES,
                                        .stage = stage,
                                        .publish = publish,
                                        .unstage = unstage,

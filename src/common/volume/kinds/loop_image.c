@@ -15,6 +15,7 @@
 #include "block/loop.h"
 #include "pool/pool.h"
 #include "pool/pool_count.h"
+#include "pool/pool_kind.h"
 #include "pool/pool_sums.h"
 #include "pool/record.h"
 #include "process/log.h"
@@ -138,7 +139,7 @@ static int describe(const struct volume_call *call, const struct loop_image *ima
         int r;
 
         if ((r = volume_request_flag(call->request, LOOP_IMAGE_ALLOCATES, &preallocate, error)) < 0 ||
-            (r = volume_request_flag(call->request, "kataContainers", &kata, error)) < 0)
+            (r = volume_request_flag(call->request, POOL_FOR_MACHINES, &kata, error)) < 0)
                 return r;
         *ret_image = (struct provision_image){
                 .name = call->request->name,
