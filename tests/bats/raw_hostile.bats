@@ -215,6 +215,29 @@ write_partitions() {
         is "$(compgen -G "/sys/block/${guard#/dev/}/${guard#/dev/}p*" || :)" "" "partitions in sysfs"
 }
 
+@test "a device that a container has raw is no volume of a pod by its loop device, however that is spelled, nor by one over it" {
+        driver_setup
+        make_raw_device first
+        start_container plain
+        raw_of
+        local guard over source
+        guard=$(guards_of "$DEVICE")
+        mkdir "$BATS_TEST_TMPDIR/shown"
+        over=$BATS_TEST_TMPDIR/shown/pod
+        touch "$over"
+        # as kubelet: on the bind mount of a pod's device, by which sysfs does not know it
+        mount --bind "$guard" "$over"
+        over=$(loop_over "$over")
+        for source in "$guard" "//dev/./${guard#/dev/}" "/dev/loop$((${guard#/dev/loop} + 1))" "$over"; do
+                call attach "$(spec data type=block "source=$source")" "$NODE"
+                assert_field .status Failure
+                [[ $(json_field .message) == *'are for raw devices of containers'* ]]
+        done
+        losetup --detach "$over"
+        umount "$BATS_TEST_TMPDIR/shown/pod"
+        is "$(on_device)" first "the node's device"
+}
+
 # bats test_tags=kernel
 @test "udev, which locks a disk before it has its partition table read again, cannot lock a raw device of a container" {
         local guard
@@ -290,8 +313,11 @@ write_partitions() {
         uuid=$(blkid -p -s UUID -o value "$DEVICE")
         helper mount-block "$(DEVICE=$guard TARGET=/again raw_request)"
         assert_failure EACCES
-        helper mount-block "{\"container\": $CONTAINER_PID, \"source\": \"$guard\", \"target\": \"/again\", \"readOnly\": true}"
-        assert_failure EACCES
+        local source keeper=/dev/loop$((${guard#/dev/loop} + 1))
+        for source in "$guard" "//dev/./${guard#/dev/}" "/dev//${keeper#/dev/}"; do
+                helper mount-block "{\"container\": $CONTAINER_PID, \"source\": \"$source\", \"target\": \"/again\", \"readOnly\": true}"
+                assert_failure EACCES
+        done
         # it has the device's tag, too
         helper mount-block "$(DEVICE=UUID=$uuid raw_request)"
         assert_success

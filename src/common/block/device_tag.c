@@ -265,7 +265,7 @@ int device_each(device_each_function *function, void *argument, struct error *er
                     strcmp(size, "0") == 0 || is_private(entry->d_name))
                         continue;
                 put_path(entry->d_name, path);
-                if (!loop_guard_is_part(path))
+                if (!loop_guard_has_name(entry->d_name))
                         r = function(entry->d_name, path, argument, error);
         }
         (void)closedir(list); /* only read from */

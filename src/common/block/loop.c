@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
-#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -172,20 +171,10 @@ int loop_device_look_lost(const char *path, const char *file, int failure, struc
 
 bool loop_device_path(uint64_t number, char *ret_path)
 {
-        char path[64];
-        char link[128];
+        char name[LOOP_NAME_SIZE];
         uint64_t index;
-        const char *name;
-        ssize_t n;
 
-        /* by its name: the minor numbers can be multiples of what loop devices count by */
-        (void)snprintf(path, sizeof path, "/sys/dev/block/%u:%u", major(number), minor(number));
-        n = readlink(path, link, sizeof link - 1);
-        if (n < 0)
-                return false;
-        link[n] = '\0';
-        name = strrchr(link, '/');
-        if (name == NULL || !text_starts(name, "/loop") || !text_number(name + strlen("/loop"), 1U << 20, &index) ||
+        if (!loop_name(number, name) || !text_number(name + strlen("loop"), 1U << 20, &index) ||
             loop_guard_reserves((unsigned)index))
                 return false;
         (void)snprintf(ret_path, 32, "/dev/loop%u", (unsigned)index);

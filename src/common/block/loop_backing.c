@@ -5,8 +5,27 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "base/file.h"
+#include "base/text.h"
+
+bool loop_name(uint64_t number, char ret_name[LOOP_NAME_SIZE])
+{
+        char path[64];
+        char link[PATH_MAX];
+        const char *name;
+        ssize_t n;
+
+        (void)snprintf(path, sizeof path, "/sys/dev/block/%u:%u", major(number), minor(number));
+        n = readlink(path, link, sizeof link - 1);
+        if (n < 0)
+                return false;
+        link[n] = '\0';
+        name = strrchr(link, '/');
+        return name != NULL && text_starts(name, "/loop") && text_copy(ret_name, LOOP_NAME_SIZE, name + 1);
+}
 
 bool loop_backing_path(const char *name, char *ret_path)
 {

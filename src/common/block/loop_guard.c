@@ -13,7 +13,6 @@
 #include <sys/ioctl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -45,24 +44,15 @@ static int open_loop(unsigned index, int access)
         return fd < 0 ? -errno : fd;
 }
 
-/* The number that loop devices count by: their minor numbers can be multiples of it. */
+/* The number that loop devices count by. */
 static int index_of(uint64_t number, unsigned *ret_index)
 {
-        char path[64];
-        char link[128];
-        const char *name;
-        ssize_t n;
+        char name[LOOP_NAME_SIZE];
 
-        (void)snprintf(path, sizeof path, "/sys/dev/block/%u:%u", major(number), minor(number));
-        n = readlink(path, link, sizeof link - 1);
-        if (n < 0)
+        if (!loop_name(number, name) || !loop_guard_has_name(name))
                 return -ENXIO;
-        link[n] = '\0';
-        name = strrchr(link, '/');
-        if (name == NULL || !text_starts(name, "/loop"))
-                return -ENXIO;
-        *ret_index = (unsigned)strtoul(name + strlen("/loop"), NULL, 10);
-        return loop_guard_reserves(*ret_index) && *ret_index % 2 == 0 ? 0 : -ENXIO;
+        *ret_index = (unsigned)strtoul(name + strlen("loop"), NULL, 10);
+        return *ret_index % 2 == 0 ? 0 : -ENXIO;
 }
 
 static void name_keeper(uint64_t key, char ret_name[LO_NAME_SIZE])

@@ -107,8 +107,8 @@ bool loop_guard_exists(uint64_t number);
 /* loop_guard_reserves() - whether a loop device's number ("/dev/loop3": 3) is for guards only. */
 bool loop_guard_reserves(unsigned index);
 
-/* loop_guard_is_part() - whether a path is that of a guard's loop device, or of a partition of one. */
-bool loop_guard_is_part(const char *path);
+/* loop_guard_has_name() - whether that is a guard's loop device, or a partition of one: by the kernel's name, "loop4096p1". */
+bool loop_guard_has_name(const char *name);
 
 /*
  * loop_guard_is_bound() - whether a loop device is attached to anything, as sysfs has it: LOOP_GET_STATUS64 asks the file
@@ -126,5 +126,12 @@ bool loop_guard_is_bound(unsigned index);
  * kernel cuts a long one, and says "(deleted)".
  */
 bool loop_backing_path(const char *name, char *ret_path);
+
+/*
+ * loop_name() - the kernel's name of a loop device or a partition of one, "loop3p1": by its number, whatever path leads to it. Minor
+ * numbers can be multiples of what loop devices count by. False: it is none.
+ */
+#define LOOP_NAME_SIZE 32
+bool loop_name(uint64_t number, char ret_name[LOOP_NAME_SIZE]);
 
 #endif

@@ -102,10 +102,10 @@ bool loop_guard_reserves(unsigned index)
         return index >= LOOP_GUARD_FIRST;
 }
 
-bool loop_guard_is_part(const char *path)
+bool loop_guard_has_name(const char *name)
 {
-        return text_starts(path, "/dev/loop") && path[9] >= '0' && path[9] <= '9' &&
-               loop_guard_reserves((unsigned)strtoul(path + 9, NULL, 10));
+        return text_starts(name, "loop") && name[4] >= '0' && name[4] <= '9' &&
+               loop_guard_reserves((unsigned)strtoul(name + 4, NULL, 10));
 }
 
 bool loop_guard_is_bound(unsigned index)
