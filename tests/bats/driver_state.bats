@@ -651,6 +651,10 @@ refuses() {
         assert_refused
         write_policy "\"kinds\": [\"block\"], \"devices\": [\"$links\"]"
         allows block "source=$links/disk"
+        write_policy "\"kinds\": [\"block\"], \"devices\": [\"$links/\"]"
+        allows block "source=$links/disk"
+        write_policy "\"kinds\": [\"block\"], \"devices\": [\"/dev/./${DEVICE#/dev/}/\"]"
+        allows block "source=$DEVICE"
         write_policy "\"kinds\": [\"block\"], \"devices\": [\"$links/disk\"]"
         allows block "source=$DEVICE"
         rm -r "$links"
@@ -700,7 +704,7 @@ refuses() {
         printf '{"volumes": {\n "kinds": ["loop",\n}}\n' >"$FLEXGRAFT_POLICY"
         refuses_attach "$FLEXGRAFT_POLICY" line
         local part
-        for part in '"kinds": "loop"' '"kinds": [7]' '"sources": "/srv"' '"sources": ["srv"]' '"devices": [7]' '"options": 7' '"kindz": ["loop"]'; do
+        for part in '"kinds": "loop"' '"kinds": [7]' '"sources": "/srv"' '"sources": ["srv"]' '"devices": [7]' '"devices": [""]' '"devices": ["sda"]' '"options": 7' '"kindz": ["loop"]'; do
                 write_policy "$part"
                 refuses_attach "$FLEXGRAFT_POLICY" || { echo "with $part"; return 1; }
         done

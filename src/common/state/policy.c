@@ -19,6 +19,13 @@
 
 #define DEFAULT_PATH "/etc/flexgraft/policy.json"
 
+static bool is_path(const json_t *value)
+{
+        char normal[PATH_MAX];
+
+        return json_is_string(value) && text_path_normal(json_string_value(value), normal) == 0;
+}
+
 /* Paths, or {"path":..., "readOnly": true}. */
 static bool all_sources(const json_t *value)
 {
@@ -28,14 +35,23 @@ static bool all_sources(const json_t *value)
         json_array_foreach (value, i, item) {
                 const json_t *path = json_is_object(item) ? json_object_get(item, "path") : item;
                 const json_t *read_only = json_object_get(item, "readOnly");
-                char normal[PATH_MAX];
 
-                if (!json_is_string(path) || text_path_normal(json_string_value(path), normal) < 0 ||
-                    text_climbs(json_string_value(path)))
+                if (!is_path(path) || text_climbs(json_string_value(path)))
                         return false;
                 if (json_is_object(item) && json_object_size(item) != 1 + (size_t)json_is_boolean(read_only))
                         return false;
         }
+        return json_is_array(value);
+}
+
+static bool all_paths(const json_t *value)
+{
+        const json_t *item;
+        size_t i;
+
+        json_array_foreach (value, i, item)
+                if (!is_path(item))
+                        return false;
         return json_is_array(value);
 }
 
@@ -100,7 +116,8 @@ static const struct file_key annotations_keys[] = {
 static const struct file_key volumes_keys[] = {
         TEXTS("kinds", "all but bind", "Kinds of volumes that are allowed."),
         SOURCES,
-        TEXTS("devices", "any", "Devices, or directories of devices, that are allowed."),
+        { "devices", "an array of absolute paths", all_paths, false, "any",
+          "Devices, or directories of devices, that are allowed.", NULL },
         TEXTS("images", "none",
               "Images that the option \"image\" may name, as POOL/IMAGE, or POOL for all in it; those of a volume "
               "itself need no permission."),
@@ -291,6 +308,7 @@ int policy_check_device(const struct policy *policy, const char *source, const c
         const json_t *devices = json_object_get(policy->section, "devices");
         char directory[PATH_MAX]; /* of the link that was asked for: /dev/mapper of /dev/mapper/vg-data */
         char listed[PATH_MAX];
+        char normal[PATH_MAX];
         char node[PATH_MAX]; /* /dev/dm-3 of /dev/mapper/vg-data, where udev made that a link */
         bool linked = devices != NULL && source != NULL && resolve(source, /* directory= */ true, directory);
         const json_t *item;
@@ -299,9 +317,10 @@ int policy_check_device(const struct policy *policy, const char *source, const c
         if (devices == NULL || !resolve(path, /* directory= */ false, node))
                 (void)text_copy(node, sizeof node, path);
         json_array_foreach (devices, i, item) {
-                if (text_lies_in(path, json_string_value(item)))
+                (void)text_path_normal(json_string_value(item), normal); /* checked when it was loaded */
+                if (text_lies_in(path, normal))
                         return 0;
-                if (resolve(json_string_value(item), /* directory= */ false, listed) &&
+                if (resolve(normal, /* directory= */ false, listed) &&
                     (text_lies_in(path, listed) || text_lies_in(node, listed) ||
                      (linked && text_lies_in(directory, listed))))
                         return 0;
