@@ -471,6 +471,20 @@ is_missing() {
         created '{"name": "more", "size": "1m", "pool": "fast"}'
 }
 
+@test "a file in pools.d whose name is too long for a pool stops none" {
+        local name
+        printf -v name '%0129d' 0
+        echo '{}' >"$FLEXGRAFT_POOLS/$name.json"
+        helper volume-create '{"name": "v", "size": "16m"}'
+        assert_success
+        helper volume-list '{}'
+        assert_success
+        is "$(json_field '.volumes[].name')" v
+        helper volume-capacity '{}'
+        assert_success
+        is "$(json_field '.pools[].name')" default
+}
+
 @test "a pool whose directory is gone is missing, and its volumes' records stay" {
         make_pool fast
         attach_again data pool=fast

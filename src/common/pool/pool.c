@@ -213,9 +213,10 @@ struct names {
 
 static int add_name(struct names *names, const char *name, size_t length, struct error *error)
 {
-        if (names->count == POOLS_MAX || length >= POOL_NAME_MAX)
-                return fail_because(error, E2BIG, "read pools", name,
-                                    "there are more than %d pools, or a name is too long", POOLS_MAX);
+        if (length >= POOL_NAME_MAX) /* by which no pool can be asked for */
+                return 0;
+        if (names->count == POOLS_MAX)
+                return fail_because(error, E2BIG, "read pools", name, "there are more than %d pools", POOLS_MAX);
         (void)snprintf(names->list[names->count++], POOL_NAME_MAX, "%.*s", (int)length, name);
         return 0;
 }
