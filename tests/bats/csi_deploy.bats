@@ -161,6 +161,32 @@ teardown() {
         is "$output" "$programs/volume-reconcile"
 }
 
+@test "the container runs no volume-reconcile on a node that has the service, whose timer does, and runs it once that is gone" {
+        local command node=$BATS_TEST_TMPDIR/node name
+        local units=$node/etc/systemd/system
+        mkdir -p "$BATS_TEST_TMPDIR/local/sbin" "$BATS_TEST_TMPDIR/path" "$units/sockets.target.wants" "$node/lib/systemd/system"
+        : >"$BATS_TEST_TMPDIR/local/sbin/volume-reconcile"
+        for name in nsenter sleep; do
+                printf '#!/bin/sh\necho %s\n[ %s = nsenter ] || kill "$PPID"\n' "$name" "$name" >"$BATS_TEST_TMPDIR/path/$name"
+                chmod +x "$BATS_TEST_TMPDIR/path/$name"
+        done
+        mapfile -t command < <(documents "$DEPLOY/csi/container.yaml" 'select(.kind == "DaemonSet") | .spec.template.spec.containers[1].command[]' | jq -r .)
+        command=("${command[@]//\/usr\/local/$BATS_TEST_TMPDIR\/local}")
+        command=("${command[@]//\/proc\/1\/root/$node}")
+        PATH=$BATS_TEST_TMPDIR/path:$PATH
+        : >"$units/flexgraft-csi.socket" # of install-csi
+        run "${command[@]}"
+        is "$output" sleep
+        rm "$units/flexgraft-csi.socket"
+        : >"$node/lib/systemd/system/flexgraft-csi.socket" # of the package, which enables it
+        ln -s /lib/systemd/system/flexgraft-csi.socket "$units/sockets.target.wants/"
+        run "${command[@]}"
+        is "$output" sleep
+        rm "$node/lib/systemd/system/flexgraft-csi.socket"
+        run "${command[@]}"
+        is "$output" $'nsenter\nsleep'
+}
+
 @test "the container is given ten seconds more to end than the driver takes for calls under way" {
         local grace
         grace=$(sed -n 's/^#define GRACE_DEFAULT \([0-9]*\).*/\1/p' "$FLEXGRAFT_REPO/src/csi/options.c")
