@@ -426,6 +426,25 @@ torn_records() {
         assert_nothing_left
 }
 
+@test "a mount whose options come by standard input waits no longer than one whose options are an argument" {
+        local dir
+        dir=$(pod_dir data)
+        mkdir -p "$dir"
+        spec data type=tmpfs size=1m >"$BATS_TEST_TMPDIR/options"
+        call mount "$dir" "$(<"$BATS_TEST_TMPDIR/options")" # so that there are records
+        assert_success
+        call unmount "$dir"
+        assert_success
+        mkdir -p "$dir"
+        TIMEOUTS='"call": 1, "unmount": 1, "device": 1, "command": 1' write_config
+        background_ready "$FLEXGRAFT_TOOLS/hold-locks" "$STATE_DIR/volumes/.lock"
+        call mount "$dir" "$(<"$BATS_TEST_TMPDIR/options")"
+        assert_refused "another call for this volume" "within 2 s"
+        CALL_INPUT=$BATS_TEST_TMPDIR/options call mount "$dir" -
+        assert_refused "another call for this volume" "within 2 s"
+        end_process "$BACKGROUND_PID"
+}
+
 @test "calls for different volumes never wait for each other" {
         local pid
         TIMEOUTS='"device": 100' write_config

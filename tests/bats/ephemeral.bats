@@ -97,6 +97,23 @@ nothing_is_left() {
         nothing_is_left
 }
 
+@test "a mount of an ephemeral volume has the time to make one, whatever says that it is one" {
+        call mount "$DIR" "$SPEC"
+        assert_success
+        TIMEOUTS='"call": 1, "unmount": 1, "device": 1, "command": 1' write_config
+        background_ready "$FLEXGRAFT_TOOLS/hold-locks" "$STATE_DIR/volumes/.lock"
+        call mount "$DIR" "$SPEC"
+        assert_refused "another call for this volume" "within 4 s"
+        install_driver flexgraft~ephemeral
+        call mount "$KUBELET/pods/pod-1/volumes/scratch" "$(spec scratch size=8Mi)"
+        assert_refused "another call for this volume" "within 4 s"
+        end_process "$BACKGROUND_PID"
+        install_driver flexgraft~flexgraft
+        call unmount "$DIR"
+        assert_success
+        nothing_is_left
+}
+
 @test "an ephemeral volume is one, too, where JSON escapes the word" {
         local spec
         spec=${SPEC/ephemeral/'\u0065phemeral'}

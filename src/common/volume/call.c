@@ -57,6 +57,22 @@ static unsigned seconds_of(const struct volume_call *call)
         }
 }
 
+/*
+ * Whether volumes of the kind that the request or the driver's name says run programs when they are mounted: what is found in
+ * another way does not.
+ */
+static bool runs_programs(const struct volume_request *request)
+{
+        const struct volume_kind *kind;
+        struct volume_signs signs;
+        struct error ignored; /* the verb meets it again */
+
+        if (volume_kind_read(request, volume_kind_of_driver(request->driver), &signs, &ignored) < 0)
+                return false;
+        kind = signs.requested != NULL ? signs.requested : signs.of_driver;
+        return kind != NULL && volume_exec_helpers_of(kind, VERB_MOUNT) != 0;
+}
+
 int volume_call_begin(struct volume_call *ret_call, struct volume_request *ret_request, enum verb verb, int argc,
                       char **argv, struct error *error)
 {
@@ -78,6 +94,8 @@ int volume_call_begin(struct volume_call *ret_call, struct volume_request *ret_r
                 return fail(error, ENOSYS, OPERATION_NOT_SUPPORTED, volume_verb_word(verb));
         if ((r = volume_request_parse(ret_request, verb, argc, argv, error)) < 0)
                 return r;
+        if (verb == VERB_MOUNT) /* those of all kinds were started for what was read from standard input */
+                ret_call->provisions = ret_call->provisions && runs_programs(ret_request);
         (void)text_copy(ret_call->driver, sizeof ret_call->driver, ret_request->driver);
         (void)snprintf(subject, sizeof subject, "%s %.1000s", volume_verb_word(verb),
                        ret_request->name[0] != '\0' ? ret_request->name : ret_request->dir);
