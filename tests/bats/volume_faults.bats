@@ -631,7 +631,8 @@ given_up_at() { # CALL...
 # ---- the programs killed
 
 # kill_anywhere PROGRAM REQUEST: some times the program is killed, with all that it runs, each time at another call; the same again
-# succeeds; EFFECT holds then; UNDO goes back.
+# succeeds; EFFECT holds then; UNDO goes back. What it runs makes fewer calls at one time than at another: of a call that it did not
+# come to, half the number is tried.
 kill_anywhere() {
         local swept=$1 request=$2 calls number tried=0 recovered=0
         "$MAKE"
@@ -640,9 +641,13 @@ kill_anywhere() {
         "$UNDO"
         calls=$AT_TOTAL
         for number in $(points_of "$calls"); do
-                "$MAKE"
-                at_syscall --timeout 60 --at "$number" --kill "$FLEXGRAFT_BIN/$swept" "$request"
-                [[ $AT_REACHED == 1 ]] || { "$UNDO" && continue; } || return 1
+                while :; do
+                        "$MAKE" || return 1
+                        at_syscall --timeout 60 --at "$number" --kill "$FLEXGRAFT_BIN/$swept" "$request"
+                        [[ $AT_REACHED != 1 ]] || break
+                        "$UNDO" || return 1
+                        ((number /= 2)) || return 1
+                done
                 tried=$((tried + 1))
                 if again; then
                         recovered=$((recovered + 1))
