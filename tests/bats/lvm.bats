@@ -337,6 +337,60 @@ end_dmeventd() {
         is "$(volumes)" 'tp thin-pool'
 }
 
+@test "a thin pool that has the name of a volume that was removed by hand stays when the volume is deleted" {
+        create data "$EXTENT" '"eraseAfter": false'
+        assert_success
+        quietly lvremove "$GROUP/data"
+        quietly lvcreate --type thin-pool --size 40M --name data "$GROUP"
+        quietly lvcreate --type thin --virtualsize 8M --thinpool data --name inside "$GROUP"
+        quietly lvchange --activate n "$GROUP/inside"
+        delete data
+        assert_success
+        is "$(volumes)" $'data thin-pool\ninside thin'
+        # as after a volume-create that was killed before it had looked whether lvm takes the name
+        create other "$EXTENT" '"eraseAfter": false'
+        assert_success
+        jq -c '.stage = "creating" | .name = "data" | .id = "data" | del(.identity)' "$STATE_DIR/provisioned/other.json" >"$STATE_DIR/provisioned/data.json"
+        helper volume-reconcile '{}'
+        is "$(volumes)" $'data thin-pool\ninside thin\nother linear'
+}
+
+@test "a thin volume that others made is adopted with its thin pool, which limits it" {
+        quietly lvcreate --type thin-pool --size 40M --name tp "$GROUP"
+        quietly lvcreate --type thin --virtualsize 8M --thinpool tp --name old "$GROUP"
+        quietly lvchange --activate n "$GROUP/old"
+        helper volume-create '{"name": "data", "pool": "big", "id": "old"}'
+        assert_success
+        assert_field '.volume.parameters.thinpool' tp
+        helper volume-create '{"name": "data", "pool": "big", "id": "old"}'
+        assert_success
+        assert_field .existed true
+        helper volume-expand "{\"name\": \"data\", \"size\": $((11 * EXTENT))}"
+        assert_failure ENOSPC $((10 * EXTENT))
+        quietly lvcreate --extents 100%FREE --name rest "$GROUP"
+        helper volume-expand "{\"name\": \"data\", \"size\": $((4 * EXTENT))}"
+        assert_success
+        is "$(capacity available)" 0
+}
+
+@test "a volume that others' thin volumes have as their origin is not deleted, since they would be lost with it" {
+        quietly lvcreate --type thin-pool --size 40M --name tp "$GROUP"
+        create data "$EXTENT" '"eraseAfter": false'
+        assert_success
+        quietly lvchange --permission r "$GROUP/data"
+        quietly lvcreate --snapshot --thinpool tp --name clone "$GROUP/data"
+        quietly lvchange --activate n "$GROUP/clone"
+        delete data
+        assert_failure EBUSY clone
+        is "$(volumes)" $'clone thin\ndata linear\ntp thin-pool'
+}
+
+@test "a raid5 volume takes one extent more than its data and its parity on each of its disks" {
+        create data $((16 * EXTENT)) '"parameters": {"type": "raid5", "stripes": "2"}'
+        assert_success
+        is "$(capacity available)" $(((48 - 3 * 9) * EXTENT))
+}
+
 # disks_with WORD: how many of the group's have it.
 disks_with() {
         sync
@@ -434,6 +488,26 @@ ephemeral() {
         assert_field '.problems | length' 0
         is "$(volumes)" 'tp thin-pool'
         [[ ! -e $record ]]
+}
+
+@test "a large volume whose recycling was interrupted is left to volume-delete, whatever its eraseAfter says: it is overwritten" {
+        local record=$STATE_DIR/provisioned/data.json
+        create data "$EXTENT" '"eraseAfter": false, "reclaimPolicy": "recycle"'
+        assert_success
+        quietly lvchange --activate y --ignoreactivationskip "$GROUP/data"
+        echo a-secret >"/dev/$GROUP/data"
+        quietly lvchange --activate n "$GROUP/data"
+        # a killed call leaves it so
+        jq -c '.stage = "deleting" | .size = 18253611008' "$record" >"$BATS_TEST_TMPDIR/record"
+        cp "$BATS_TEST_TMPDIR/record" "$record"
+        helper volume-reconcile '{}'
+        assert_success
+        assert_field '.problems | length' 1
+        [[ -e $record && $(disks_with a-secret) == 1 ]]
+        delete data
+        assert_success
+        is "$(disks_with a-secret)" 0
+        is "$(volumes)" 'data linear'
 }
 
 @test "a logical volume for a single writer is one container's" {

@@ -424,6 +424,36 @@ kill_at() {
         is "$(lvm_volumes "$GROUP")" $'data thin\nmonday thin\npool thin-pool'
 }
 
+@test "volume-reconcile ends a restore of a large thin volume: nothing is copied" {
+        local record=$STATE_DIR/provisioned/data.json
+        created '{"name": "data", "size": "4m", "pool": "big", "parameters": {"type": "thin", "thinpool": "pool"}}'
+        snapped '{"name": "data", "snapshot": "monday"}'
+        # a killed call leaves it so
+        jq -c '.restoring = "monday" | .size = 18253611008' "$record" >"$BATS_TEST_TMPDIR/record"
+        cp "$BATS_TEST_TMPDIR/record" "$record"
+        helper volume-reconcile '{}'
+        assert_success
+        assert_field '.problems | length' 0
+        is "$(jq -r .restoring "$record")" ''
+        is "$(lvm_volumes "$GROUP")" $'data thin\nmonday thin\npool thin-pool'
+}
+
+@test "a snapshot or a copy by the name of a thin pool is refused, and the thin pool stays with all that is in it" {
+        local kept=$'inside thin\npool thin-pool'
+        quietly lvcreate --type thin --virtualsize 8m --thinpool pool --name inside "$GROUP"
+        quietly lvchange --activate n "$GROUP/inside"
+        created '{"name": "data", "size": "8m", "pool": "big", "eraseAfter": false}'
+        snap '{"name": "data", "snapshot": "pool"}'
+        refused EEXIST pool
+        is "$(lvm_volumes "$GROUP")" $'data linear\n'"$kept"
+        removed '{"name": "data"}'
+        created '{"name": "data", "size": "4m", "pool": "big", "eraseAfter": false, "parameters": {"type": "thin", "thinpool": "pool"}}'
+        create '{"name": "pool", "pool": "big", "from": "data"}'
+        refused EEXIST pool
+        is "$(lvm_volumes "$GROUP")" $'data thin\n'"$kept"
+        is "$(ls "$STATE_DIR/provisioned")" data.json
+}
+
 # bats test_tags=kernel_too
 @test "a snapshot, and a volume that is half restored, is not attached as another volume either" {
         make plain

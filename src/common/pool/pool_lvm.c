@@ -97,6 +97,20 @@ static int find_ours(const struct pool *pool, const char *id, struct lvm_volume 
         return 0;
 }
 
+/* Not a part of another one, and no thin pool, which goes with all that is in it. */
+static bool is_volume(const struct lvm_volume *volume)
+{
+        return volume->public && strcmp(volume->type, "thin-pool") != 0;
+}
+
+/* What else has the id is no volume. Errors: ENOENT, without a message. */
+static int find_volume(const struct pool *pool, const char *id, struct lvm_volume *ret_volume, struct error *error)
+{
+        int r = lvm_find(pool->volume_group, id, ret_volume, error);
+
+        return r == 0 && !is_volume(ret_volume) ? -ENOENT : r;
+}
+
 static void item_of(const struct pool *pool, const struct lvm_volume *volume, struct pool_item *ret_item)
 {
         *ret_item = (struct pool_item){ .size_bytes = volume->is_snapshot ? volume->origin_bytes : volume->size_bytes };
@@ -196,12 +210,6 @@ static int check_group(const struct pool *pool, struct error *error)
                             : -ENOENT;
 }
 
-/* Not a part of another one, and no thin pool, which goes with all that is in it. */
-static bool is_volume(const struct lvm_volume *volume)
-{
-        return volume->public && strcmp(volume->type, "thin-pool") != 0;
-}
-
 int pool_lvm_look(const struct config *config, const struct pool *pool, const char *id, struct pool_item *ret_item,
                   struct error *error)
 {
@@ -211,8 +219,8 @@ int pool_lvm_look(const struct config *config, const struct pool *pool, const ch
         (void)config;
         if (r < 0)
                 return r;
-        r = lvm_find(pool->volume_group, id, &volume, error);
-        if (r == -ENOENT || (r == 0 && !is_volume(&volume)))
+        r = find_volume(pool, id, &volume, error);
+        if (r == -ENOENT)
                 return check_group(pool, error);
         if (r == 0)
                 item_of(pool, &volume, ret_item);
@@ -256,7 +264,7 @@ int pool_lvm_wipe(const struct config *config, const struct pool *pool, const ch
         int r;
 
         (void)config;
-        if ((r = lvm_find(pool->volume_group, id, &volume, error)) < 0)
+        if ((r = find_volume(pool, id, &volume, error)) < 0)
                 return r == -ENOENT ? fail(error, ENOENT, "find volume", id) : r;
         if (volume.is_snapshot && (r = lvm_split(pool->volume_group, &volume, error)) < 0)
                 return r;
@@ -299,7 +307,7 @@ int pool_lvm_is_erased(const struct config *config, const struct pool *pool, con
 {
         struct lvm_volume volume;
         struct lvm_volume thin_pool = {};
-        int r = lvm_find(pool->volume_group, id, &volume, error);
+        int r = find_volume(pool, id, &volume, error);
 
         (void)config;
         if (r < 0)
@@ -321,7 +329,7 @@ int pool_lvm_erase(const struct config *config, const struct pool *pool, const c
 static int remove_named(const struct pool *pool, const char *id, struct error *error)
 {
         struct lvm_volume volume;
-        int r = lvm_find(pool->volume_group, id, &volume, error);
+        int r = find_volume(pool, id, &volume, error);
 
         if (r < 0)
                 return r == -ENOENT ? 0 : r;

@@ -114,10 +114,17 @@ int pool_lvm_share(const struct config *config, const struct pool *pool, const c
         struct lvm_volume volume;
         char chunk[16];
         char room[32];
+        struct lvm_volume other;
         int r = find(pool, id, &volume, error);
 
         if (r < 0)
                 return r;
+        r = lvm_find(pool->volume_group, record->id, &other, error);
+        if (r != -ENOENT)
+                return r < 0 ? r
+                             : fail_because(error, EEXIST, "find volume", record->id,
+                                            "group %s has something else of this name, of type %s", pool->volume_group,
+                                            other.type);
         if (volume.thin_pool[0] != '\0') {
                 r = check_thin_room(config, pool, &volume, record->size_bytes, error);
                 return r < 0 ? r
@@ -385,8 +392,15 @@ int pool_lvm_restore(const struct config *config, const struct pool *pool, const
 
 struct snapshots {
         const char *origin;
+        const char *thin_pool; /* that it is in; "": in none */
         char names[192];
 };
+
+/* lvm removes what needs its origin with that; a thin snapshot does not, and a thin volume outside of which its origin lies does. */
+static bool needs_origin(const struct lvm_volume *volume, const char *thin_pool)
+{
+        return volume->is_snapshot || (volume->thin_pool[0] != '\0' && strcmp(volume->thin_pool, thin_pool) != 0);
+}
 
 static int add_snapshot(const struct lvm_volume *volume, void *argument, struct error *error)
 {
@@ -394,7 +408,7 @@ static int add_snapshot(const struct lvm_volume *volume, void *argument, struct 
         size_t length = strlen(snapshots->names);
 
         (void)error;
-        if (volume->is_snapshot && strcmp(volume->origin, snapshots->origin) == 0)
+        if (strcmp(volume->origin, snapshots->origin) == 0 && needs_origin(volume, snapshots->thin_pool))
                 (void)snprintf(snapshots->names + length, sizeof snapshots->names - length, "%s%s",
                                length > 0 ? ", " : "", volume->name);
         return 0;
@@ -403,10 +417,14 @@ static int add_snapshot(const struct lvm_volume *volume, void *argument, struct 
 /* Thin snapshots stay. */
 int pool_lvm_check_removable(const struct config *config, const struct pool *pool, const char *id, struct error *error)
 {
-        struct snapshots snapshots = { .origin = id };
-        int r = lvm_each(pool->volume_group, add_snapshot, &snapshots, error);
+        struct lvm_volume volume;
+        struct snapshots snapshots = { .origin = id, .thin_pool = volume.thin_pool };
+        int r = lvm_find(pool->volume_group, id, &volume, error);
 
         (void)config;
+        if (r < 0)
+                return r == -ENOENT ? 0 : r;
+        r = lvm_each(pool->volume_group, add_snapshot, &snapshots, error);
         if (r < 0 || snapshots.names[0] == '\0')
                 return r;
         return fail_because(error, EBUSY, "delete volume", id,
