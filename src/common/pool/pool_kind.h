@@ -141,6 +141,8 @@ struct pool_kind {
         int (*check_parameters)(const json_t *parameters, struct error *error);
         /* whether the layout of an existing disk is what such parameters (or NULL) mean; NULL: any is */
         bool (*fits)(const struct pool_item *item, const json_t *parameters);
+        /* add what of the layout of an existing disk says how much room there is for it; NULL: nothing does */
+        void (*note_layout)(const struct pool_item *item, json_t *parameters);
         /* ensure that it is there, with record->size_bytes, and blank where it is new. Gives: ret_item, as look(); or
          * nothing */
         int (*create)(const struct config *config, const struct pool *pool, const struct provision_record *record,

@@ -33,6 +33,7 @@ extern const struct file_key pool_lvm_parameters[];
 need_set pool_lvm_layout_needs(const json_t *parameters);
 int pool_lvm_layout_check(const json_t *parameters, struct error *error);
 bool pool_lvm_layout_fits(const struct pool_item *item, const json_t *parameters);
+void pool_lvm_layout_note(const struct pool_item *item, json_t *parameters);
 int pool_lvm_layout_measure(const struct config *config, const struct pool *pool, const json_t *parameters,
                             struct pool_measure *ret_measure, struct error *error);
 

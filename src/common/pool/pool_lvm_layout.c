@@ -190,6 +190,16 @@ bool pool_lvm_layout_fits(const struct pool_item *item, const json_t *parameters
         return strcmp(item->layout, wanted) == 0;
 }
 
+void pool_lvm_layout_note(const struct pool_item *item, json_t *parameters)
+{
+        static const char thin[] = "thin in ";
+
+        if (!text_starts(item->layout, thin) || json_object_get(parameters, "type") != NULL)
+                return;
+        (void)json_object_set_new(parameters, "type", json_string("thin"));
+        (void)json_object_set_new(parameters, "thinpool", json_string(item->layout + strlen(thin)));
+}
+
 static uint64_t round_down(uint64_t bytes, uint64_t step)
 {
         return bytes / step * step;
@@ -204,7 +214,9 @@ static uint64_t taken_by(const struct lvm_volume *volume, uint64_t extent_bytes)
                 return (bytes * volume->stripes) + extent_bytes;
         if (!text_starts(volume->type, "raid") || volume->data_stripes == 0)
                 return bytes;
-        bytes = volume->copies > 1 ? bytes * volume->copies : bytes / volume->data_stripes * volume->stripes;
+        /* lvm counts copies of raid5 and raid6, too: one more than images may fail */
+        bytes = text_starts(volume->type, "raid1") ? bytes * volume->copies
+                                                   : bytes / volume->data_stripes * volume->stripes;
         return bytes + (volume->stripes * extent_bytes);
 }
 

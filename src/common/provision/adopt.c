@@ -93,6 +93,7 @@ static int write_record(struct provision_call *call, const char *id, const struc
                         struct provision_record *record, struct error *error)
 {
         struct error ignored;
+        json_t *parameters;
         int r;
 
         (void)text_copy(record->id, sizeof record->id, id);
@@ -100,6 +101,11 @@ static int write_record(struct provision_call *call, const char *id, const struc
         (void)text_copy(record->reclaim_policy, sizeof record->reclaim_policy,
                         call->request->reclaim_policy ?: "retain");
         record->adopted = true;
+        if (call->kind->note_layout != NULL && (parameters = json_copy(record->parameters)) != NULL) {
+                call->kind->note_layout(item, parameters);
+                json_decref(record->parameters);
+                record->parameters = parameters;
+        }
         record->size_bytes = item->size_bytes;
         record->lifecycle = PROVISION_CREATED;
         if ((r = provision_record_write(&call->state, record, FILE_DURABLE, error)) < 0)
