@@ -373,12 +373,14 @@ int delete_record_left(struct provision_call *call, const char *name, const char
 
 int delete_check_soon(const struct provision_call *call, const struct provision_record *record, struct error *error)
 {
-        if (!has_content(record, record->lifecycle) || record->keeps_content || call->kind->erase == NULL ||
-            call->kind->no_device || strcmp(record->reclaim_policy, "retain") == 0)
+        const bool recycles = strcmp(record->reclaim_policy, "recycle") == 0;
+
+        if (!has_content(record, record->lifecycle) || (record->keeps_content && !recycles) ||
+            call->kind->erase == NULL || call->kind->no_device || strcmp(record->reclaim_policy, "retain") == 0)
                 return 0;
         if (record->size_bytes <= soon_bytes)
                 return 0;
-        if (call->kind->is_erased != NULL && strcmp(record->reclaim_policy, "recycle") != 0) {
+        if (call->kind->is_erased != NULL && !recycles) {
                 int r = call->kind->is_erased(&call->config, &call->pool, record->id, error);
 
                 if (r != 0)

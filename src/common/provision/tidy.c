@@ -95,6 +95,23 @@ static int agree_size(const struct tidying *tidying, const char *name, struct er
         return r < 0 ? r : 1;
 }
 
+/* Only what is copied takes long: what needs not be overwritten has the snapshot's blocks, in a moment. */
+static int check_restored_soon(struct provision_call *call, const struct provision_record *record, struct error *error)
+{
+        int r;
+
+        if (!pool_kind_is_torn(record) || record->size_bytes <= DELETE_SOON_MAX_BYTES)
+                return 0;
+        if ((r = provision_call_use_pool_of(call, record, error)) < 0)
+                return r;
+        if (call->kind->is_erased != NULL &&
+            (r = call->kind->is_erased(&call->config, &call->pool, record->id, error)) != 0)
+                return r < 0 ? r : 0;
+        return fail_because(error, EBUSY, "restore snapshot", record->name,
+                            "%llu bytes are not compared yet; run volume-snapshot to finish",
+                            (unsigned long long)record->size_bytes);
+}
+
 /* With the lock of its name. Returns 1: deleted, or would be. */
 static int tidy(const struct tidying *tidying, const char *name, struct error *error)
 {
@@ -107,15 +124,11 @@ static int tidy(const struct tidying *tidying, const char *name, struct error *e
 
         if (r < 0 || is_finished(&record))
                 return r == -ENOENT ? 0 : r;
-        if (record.lifecycle == PROVISION_CREATED && !tidying->dry_run && pool_kind_is_torn(&record) &&
-            record.size_bytes > DELETE_SOON_MAX_BYTES)
-                return fail_because(error, EBUSY, "restore snapshot", name,
-                                    "%llu bytes are not compared yet; run volume-snapshot to finish",
-                                    (unsigned long long)record.size_bytes);
-        if (record.lifecycle == PROVISION_CREATED)
-                return tidying->dry_run ? 0 : restore_unrestore(call, &record, error);
         if (tidying->dry_run)
-                return 1;
+                return record.lifecycle != PROVISION_CREATED;
+        if (record.lifecycle == PROVISION_CREATED)
+                return (r = check_restored_soon(call, &record, error)) < 0 ? r
+                                                                           : restore_unrestore(call, &record, error);
         /* this record is what tells that the volume's filesystem may be frozen */
         if (record.lifecycle == PROVISION_CREATING && record.snapshot_of[0] != '\0' &&
             (r = tidying->thaw(&call->config, record.snapshot_of, error)) < 0)
