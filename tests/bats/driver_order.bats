@@ -50,6 +50,27 @@ bare_spec() {
         assert_nothing_left
 }
 
+@test "a pod's mount that is gone is not another pod's, whose directory has that name, and that has its number by now" {
+        local id
+        SPECS[data]=$(spec data type=tmpfs size=1m)
+        kubelet_publish data pod-1
+        kubelet_publish data pod-2
+        umount "$(pod_dir data pod-1)"
+        # before Linux 6.8 mounts have the number alone, and the kernel gives the lowest that is free
+        id=$(node_mount_line "$(pod_dir data pod-2)" | cut -d ' ' -f 1)
+        edit_record data ".published |= map(.mountIdUnique = false | .mountId = $id)"
+        call unmount "$(pod_dir data pod-1)"
+        assert_success
+        rmdir "$(pod_dir data pod-1)"
+        is "$(node_mounts_at "$(pod_dir data pod-2)")" 1
+        is "$(jq '.published | length' "$STATE_DIR/volumes/data.json")" 1
+        edit_record data ".published |= map(.mountIdUnique = false | .mountId = $id)"
+        helper volume-reconcile '{}'
+        is "$(jq '.published | length' "$STATE_DIR/volumes/data.json")" 1
+        kubelet_unpublish data pod-2
+        assert_nothing_left
+}
+
 @test "unmount, unmountdevice and detach again succeed" {
         local i
         lifecycle_up data type=loop size=8Mi

@@ -94,38 +94,6 @@ int on_node_has_below(int fd)
         return table.failed ? -EIO : 0;
 }
 
-/* Ids are used again, lowest first: the device, and the directory's name, must be the same, too. */
-static bool is_line_of(const struct mountinfo *line, const struct mount_identity *identity, const char *dir)
-{
-        return line->id == identity->id &&
-               (major(identity->device) != 0 ? line->device == identity->device : major(line->device) == 0) &&
-               strcmp(strrchr(line->mount_point, '/'), strrchr(dir, '/')) == 0;
-}
-
-int on_node_has(const struct mount_identity *identity, const char *dir)
-{
-        cleanup_mount_table struct mountinfo table = {};
-        int r;
-
-        if (identity->unique) { /* a kernel that has such identities has statmount, unless it is forbidden */
-                r = mount_identity_is_in(identity, /* mnt_ns_id= */ 0);
-                return r == -ENOSYS ? 0 : r;
-        }
-        r = mountinfo_open_own(&table);
-        while (r == 0 && mountinfo_next(&table))
-                if (is_line_of(&table, identity, dir))
-                        return 1;
-        return r == 0 && table.failed ? -EIO : r;
-}
-
-struct removal {
-        const char *dir;
-        int64_t deadline_ms; /* of trying the careful way */
-        bool lazy;           /* the other way */
-        bool done;           /* something was taken off */
-        int clone_fd;        /* of the mount, for who waits in it */
-};
-
 /* The directory as mountinfo has it: the links of the path before it resolved, itself not looked at. */
 static int resolve(const char *dir, char *ret_path)
 {
@@ -149,6 +117,46 @@ static int resolve(const char *dir, char *ret_path)
         (void)snprintf(ret_path + n, PATH_MAX - (size_t)n, "%s%s", n > 1 ? "/" : "", name);
         return 0;
 }
+
+/*
+ * Ids are used again, lowest first: the device, and the directory, must be the same, too. real: as mountinfo has it; "": that is not
+ * known, as where its parent is not seen, and its name must be enough.
+ */
+static bool is_line_of(const struct mountinfo *line, const struct mount_identity *identity, const char *dir,
+                       const char *real)
+{
+        return line->id == identity->id &&
+               (major(identity->device) != 0 ? line->device == identity->device : major(line->device) == 0) &&
+               (real[0] != '\0' ? strcmp(line->mount_point, real) == 0
+                                : strcmp(strrchr(line->mount_point, '/'), strrchr(dir, '/')) == 0);
+}
+
+int on_node_has(const struct mount_identity *identity, const char *dir)
+{
+        cleanup_mount_table struct mountinfo table = {};
+        char real[PATH_MAX];
+        int r;
+
+        if (identity->unique) { /* a kernel that has such identities has statmount, unless it is forbidden */
+                r = mount_identity_is_in(identity, /* mnt_ns_id= */ 0);
+                return r == -ENOSYS ? 0 : r;
+        }
+        if (resolve(dir, real) < 0)
+                real[0] = '\0';
+        r = mountinfo_open_own(&table);
+        while (r == 0 && mountinfo_next(&table))
+                if (is_line_of(&table, identity, dir, real))
+                        return 1;
+        return r == 0 && table.failed ? -EIO : r;
+}
+
+struct removal {
+        const char *dir;
+        int64_t deadline_ms; /* of trying the careful way */
+        bool lazy;           /* the other way */
+        bool done;           /* something was taken off */
+        int clone_fd;        /* of the mount, for who waits in it */
+};
 
 /* By the name in its directory, which is reached through no link: names below the volume are a pod's to change. */
 static void remove_one(const char *mount_point)
