@@ -56,6 +56,13 @@ static const json_t *measured_of(const json_t *pool, const char *profile)
         return NULL;
 }
 
+bool controller_lacks_pools(const struct outcome *outcome)
+{
+        /* ESTALE: the profile was removed, and this node still remembers it */
+        return outcome->status > 0 &&
+               (outcome->error == ENOENT || outcome->error == ENODEV || outcome->error == ESTALE);
+}
+
 bool controller_pools_shared(const struct outcome *outcome, const char *profile)
 {
         const json_t *pool;
@@ -98,8 +105,7 @@ static void measured(struct call *call, const struct outcome *outcome)
         const json_t *pool;
         size_t i;
 
-        /* this node does not have it */
-        if (outcome->status > 0 && (outcome->error == ENOENT || outcome->error == ENODEV)) {
+        if (controller_lacks_pools(outcome)) {
                 answer(call, 0, 0);
                 return;
         }

@@ -239,8 +239,7 @@ static bool lacks_pool(struct call *call, const struct outcome *outcome)
         const Csi__V1__CreateVolumeRequest *request = request_of(call);
         char name[CSI_VOLUME_NAME_SIZE];
 
-        if (outcome->status <= 0 || source_id(request) != NULL ||
-            (outcome->error != ENOENT && outcome->error != ENODEV))
+        if (source_id(request) != NULL || !controller_lacks_pools(outcome))
                 return false;
         call_keep(call, csi_text(call, outcome->message));
         csi_new_name(request->name, name);

@@ -723,3 +723,21 @@ END_OF_CLASSES
         kill -KILL "$BACKGROUND_PID"
         is "$(provisioned)" '' records
 }
+
+@test "a profile that was removed from this node is as one that it never had: no capacity, and RESOURCE_EXHAUSTED, so that another node is tried" {
+        make_pool fast
+        write_profiles "\"db\": $(profile_for fast '"fs_type": "ext4"')"
+        make_volume data '"parameters": {"profile": "db"}'
+        write_profiles ''
+        ok GetCapacity '{"parameters": {"profile": "db"}}'
+        assert_field '[.available_capacity, .maximum_volume_size.value] | map(. // 0 | tostring) | join(" ")' "0 0"
+        csi CreateVolume "$(volume_request more '"parameters": {"profile": "db"}')"
+        answers RESOURCE_EXHAUSTED inactive
+        CAPABILITY='{"mount": {}, "access_mode": {"mode": "MULTI_NODE_MULTI_WRITER"}}' # the pools are asked first
+        csi CreateVolume "$(volume_request more '"parameters": {"profile": "db"}')"
+        answers RESOURCE_EXHAUSTED inactive
+        csi CreateVolume "$(volume_request data '"parameters": {"profile": "db"}')"
+        answers ABORTED 'the volume is on this node'
+        CAPABILITY=$WRITER make_volume data '"parameters": {"profile": "db"}'
+        is "$(images "$POOL_DIR")" data.img
+}
