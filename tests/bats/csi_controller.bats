@@ -542,6 +542,22 @@ directory_pool() {
         answers OUT_OF_RANGE
 }
 
+@test "a volume that was asked to grow twice is copied with the size that was asked for, and not with what the pool made of it" {
+        SIZE=1000000 make_volume data
+        for _ in 1 2; do
+                with_id ControllerExpandVolume data '"capacity_range": {"required_bytes": 2000000}'
+                answers OK
+                assert_field .capacity_bytes 2002944
+        done
+        make_snapshot monday data
+        assert_field .snapshot.size_bytes 2000000
+        SIZE=2000000 make_volume copy '"volume_content_source": {"volume": {"volume_id": "data"}}'
+        assert_field .volume.capacity_bytes 2002944
+        SIZE=2000000 make_volume back '"volume_content_source": {"snapshot": {"snapshot_id": "monday"}}'
+        csi CreateVolume "$(SIZE=1999999 volume_request small '"volume_content_source": {"volume": {"volume_id": "data"}}')"
+        answers OUT_OF_RANGE
+}
+
 @test "a snapshot whose taking was killed is deleted by DeleteSnapshot alone" {
         local last
         make_volume data

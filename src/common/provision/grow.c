@@ -69,6 +69,7 @@ static int grow(struct provision_call *call, const char *name, const struct prov
 {
         cleanup_provision_record struct provision_record record = {};
         uint64_t got_bytes;
+        bool more;
         int r = provision_record_open(call->config.state_dir, /* create= */ false, &call->state, error);
 
         if (r == 0 && (r = provision_record_lock(&call->state, name, error)) == 0)
@@ -78,12 +79,14 @@ static int grow(struct provision_call *call, const char *name, const struct prov
         if (r < 0 || (r = check_growth(call, &record, growth, error)) < 0 ||
             (r = function(argument, &got_bytes, error)) < 0)
                 return r;
-        if (got_bytes <= record.size_bytes && (!growth->asked || growth->size_bytes == record.asked_bytes))
+        /* what it has already may be what its pool made of the size that was asked for */
+        more = growth->asked && growth->size_bytes > record.size_bytes;
+        if (got_bytes <= record.size_bytes && !more)
                 return 0;
+        if (more)
+                record.asked_bytes = growth->size_bytes;
         if (got_bytes > record.size_bytes)
                 record.size_bytes = got_bytes;
-        if (growth->asked)
-                record.asked_bytes = growth->size_bytes;
         return provision_record_write(&call->state, &record, FILE_DURABLE, error);
 }
 
