@@ -972,6 +972,44 @@ waits_for_container() {
         down
 }
 
+# bound_volume DIRECTORY: a pod has the volume of a directory of the node.
+bound_volume() {
+        CONTEXT="\"type\": \"bind\", \"source\": \"$1\""
+        up && stats && answers OK
+}
+
+@test "the volume of a directory of the node is not abnormal where that is mounted read-only, by its mount or as a filesystem" {
+        local shown=$BATS_TEST_TMPDIR/srv/shown
+        mkdir "$shown"
+        write_policy "\"kinds\": [\"bind\"], \"sources\": [\"$shown\"]"
+        mount -t tmpfs tmpfs "$shown"
+        mount -o remount,bind,ro "$shown"
+        bound_volume "$shown"
+        assert_field '.volume_condition.abnormal' false
+        down
+        mount -o remount,ro "$shown"
+        bound_volume "$shown"
+        assert_field '.volume_condition.abnormal' false
+        down
+        umount "$shown"
+}
+
+@test "the volume of a directory of the node is abnormal when the filesystem there has become read-only" {
+        local shown=$BATS_TEST_TMPDIR/srv/shown
+        mkdir "$shown"
+        write_policy "\"kinds\": [\"bind\"], \"sources\": [\"$shown\"]"
+        mount -t tmpfs tmpfs "$shown"
+        bound_volume "$shown"
+        assert_field '.volume_condition.abnormal' false
+        mount -o remount,ro "$shown"
+        stats
+        answers OK
+        assert_field '.volume_condition.abnormal' true
+        [[ $json == *read-only* ]]
+        down
+        umount "$shown"
+}
+
 # up_behind_program: a pod has the volume of a directory that a program serves, BACKGROUND_PID.
 up_behind_program() {
         local behind=$BATS_TEST_TMPDIR/srv/behind

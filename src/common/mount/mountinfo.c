@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/text.h"
 #include "mount/identity.h"
 
 int mountinfo_open(struct mountinfo *ret_table, int proc_fd)
@@ -117,6 +118,7 @@ bool mountinfo_next(struct mountinfo *table)
         table->device = device;
         table->mount_point = field;
         field += strcspn(field, " ");
+        table->read_only = text_starts(field, " ro,") || text_starts(field, " ro ");
         read_type_source_options(table, field);
         *field = '\0';
         unescape((char *)table->mount_point);

@@ -23,6 +23,7 @@ struct mountinfo {
         uint64_t parent; /* likewise, of the mount that this one is on */
         uint64_t device; /* makedev() of its filesystem; btrfs shows another here than to stat(2) */
         bool unbindable;
+        bool read_only;          /* this mount, whatever its filesystem is */
         const char *mount_point; /* of this line, in the container's words, not escaped */
         const char *type;        /* of its filesystem; "" where the line has none */
         const char *source;      /* likewise; "" where the line has none */

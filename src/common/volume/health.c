@@ -18,6 +18,7 @@
 #include "base/text.h"
 #include "block/device.h"
 #include "mount/fs_usage.h"
+#include "mount/mountinfo.h"
 #include "process/proc.h"
 #include "process/worker.h"
 #include "provision/reply_object.h"
@@ -102,6 +103,19 @@ static bool never_writes(const struct statfs *fs)
         return false;
 }
 
+/*
+ * A directory of the node, or of a server, may be mounted read-only, and its clone is then; the filesystem of a volume of its
+ * own is read-only for no other reason.
+ */
+static bool is_meant_read_only(const struct volume_record *record, const struct mount_dir *mounted, int fd)
+{
+        cleanup_mount_table struct mountinfo table = {};
+
+        if (record->read_only || mounted->read_only)
+                return true;
+        return volume_type_owns(record->kind) == 0 && mountinfo_find_own(&table, fd) > 0 && table.read_only;
+}
+
 static void look_at_filesystem(struct patient *patient, const struct volume_record *record)
 {
         const struct mount_dir *mounted =
@@ -127,8 +141,8 @@ static void look_at_filesystem(struct patient *patient, const struct volume_reco
                 return;
         }
         fs_usage_of(&fs, &patient->usage);
-        if (((unsigned long)fs.f_flags & ST_RDONLY) != 0 && !record->read_only && !mounted->read_only &&
-            !never_writes(&fs))
+        if (((unsigned long)fs.f_flags & ST_RDONLY) != 0 && !never_writes(&fs) &&
+            !is_meant_read_only(record, mounted, fd))
                 find(patient, HEALTH_FAILED, "its filesystem has become read-only, as after an error");
 }
 
