@@ -92,11 +92,14 @@ bool controller_topology_here(const struct call *call, const Csi__V1__Topology *
 /* controller_capacity_request() - of volume-capacity, by the parameters of the class. A new object. */
 json_t *controller_capacity_request(size_t count, const void *const *entries);
 
-/* controller_lacks_pools() - whether a program failed since this node does not have the pool or the profile, or no longer. */
+/* controller_lacks_pools() - whether a program failed since this node has not the pool or the profile, or no longer. */
 bool controller_lacks_pools(const struct outcome *outcome);
 
 /* controller_pools_shared() - whether it has answered that other nodes can use all volumes of the class, too; with no pool, true. */
 bool controller_pools_shared(const struct outcome *outcome, const char *profile);
+
+/* controller_profile_parameter() - what it has answered that volumes of the profile have; NULL: nothing. Borrowed. */
+const char *controller_profile_parameter(const struct outcome *outcome, const char *profile, const char *key);
 
 /* ---- a page of a list */
 

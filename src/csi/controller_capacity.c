@@ -74,6 +74,21 @@ bool controller_pools_shared(const struct outcome *outcome, const char *profile)
         return true;
 }
 
+const char *controller_profile_parameter(const struct outcome *outcome, const char *profile, const char *key)
+{
+        const json_t *pool;
+        const char *value = NULL;
+        size_t i;
+
+        if (profile == NULL)
+                return NULL;
+        json_array_foreach (json_object_get(outcome->reply, "pools"), i, pool)
+                if (value == NULL) /* each pool says the same of it */
+                        value = json_string_value(
+                                json_object_get(json_object_get(measured_of(pool, profile), "parameters"), key));
+        return value;
+}
+
 struct sum {
         int64_t available_bytes;
         int64_t largest_bytes;

@@ -352,11 +352,9 @@ static enum grpc_code check_capabilities(const Csi__V1__CreateVolumeRequest *req
         return GRPC_OK;
 }
 
-/* Its pods would be refused, one by one (volume/request.c). */
-static bool is_cached_for_nodes(const Csi__V1__CreateVolumeRequest *request)
+/* Its pods would be refused, one by one (volume/request.c). cache: of the class, or of its profile; NULL: none. */
+static bool is_cached_for_nodes(const Csi__V1__CreateVolumeRequest *request, const char *cache)
 {
-        const char *cache = parameter(request, "cache");
-
         for (size_t i = 0; cache != NULL && strcmp(cache, "always") == 0 && i < request->n_volume_capabilities; i++)
                 if (access_is_of_nodes(csi_capability_mode(request->volume_capabilities[i])))
                         return true;
@@ -414,7 +412,7 @@ static bool has_known_changes(const Csi__V1__CreateVolumeRequest *request)
         return true;
 }
 
-static enum grpc_code check(const struct call *call, bool shared, const char **ret_why)
+static enum grpc_code check(const struct call *call, bool shared, const char *cache, const char **ret_why)
 {
         const Csi__V1__CreateVolumeRequest *request = request_of(call);
         enum grpc_code code;
@@ -428,7 +426,7 @@ static enum grpc_code check(const struct call *call, bool shared, const char **r
         if ((code = check_capabilities(request, shared, ret_why)) != GRPC_OK)
                 return code;
         *ret_why = "cache \"always\" is for volumes that one node alone changes, and by the access mode several do";
-        if (is_cached_for_nodes(request))
+        if (is_cached_for_nodes(request, cache))
                 return GRPC_INVALID_ARGUMENT;
         *ret_why = "of mutable_parameters, eraseAfter (true or false) and reclaimPolicy can be given";
         if (!has_known_changes(request))
@@ -445,11 +443,11 @@ static enum grpc_code check(const struct call *call, bool shared, const char **r
         return shared || is_here(call, request->accessibility_requirements) ? GRPC_OK : GRPC_RESOURCE_EXHAUSTED;
 }
 
-static void create(struct call *call, bool shared)
+static void create(struct call *call, bool shared, const char *cache)
 {
         const Csi__V1__CreateVolumeRequest *request = request_of(call);
         const char *why;
-        enum grpc_code code = check(call, shared, &why);
+        enum grpc_code code = check(call, shared, cache, &why);
         char name[CSI_VOLUME_NAME_SIZE];
 
         if (code != GRPC_OK)
@@ -463,8 +461,12 @@ static void create(struct call *call, bool shared)
 
 static void pools_listed(struct call *call, const struct outcome *outcome)
 {
+        const char *profile = parameter(request_of(call), "profile");
+        const char *cache = parameter(request_of(call), "cache");
+
         if (!lacks_pool(call, outcome) && !controller_failed(call, outcome))
-                create(call, controller_pools_shared(outcome, parameter(request_of(call), "profile")));
+                create(call, controller_pools_shared(outcome, profile),
+                       cache ?: controller_profile_parameter(outcome, profile, "cache"));
 }
 
 void controller_create_volume(struct call *call)
@@ -476,5 +478,5 @@ void controller_create_volume(struct call *call)
                 controller_run(call, "volume-capacity", controller_capacity_request(CSI_MAP(request, parameters)),
                                pools_listed);
         else
-                create(call, is_shared(request));
+                create(call, is_shared(request), parameter(request, "cache"));
 }

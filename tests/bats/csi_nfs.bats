@@ -481,6 +481,18 @@ option() {
         [[ ! -e $CORE/began ]]
 }
 
+@test "a class whose profile has cache always has no volumes for writers on several nodes, and has them for those on one" {
+        local always='"parameters": {"idMappable": "always", "cache": "always"}' class='"parameters": {"profile": "db"}'
+        make_program volume-capacity "{\"status\": \"Success\", \"pools\": [{\"name\": \"nas\", \"type\": \"nfs\", \"profiles\": [{\"profile\": \"db\", $always}]}]}"
+        csi CreateVolume "$(CAPABILITY='{"mount": {}, "access_mode": {"mode": "MULTI_NODE_MULTI_WRITER"}}' volume_request data "$class")"
+        answers INVALID_ARGUMENT cache
+        is "$(programs_begun)" volume-capacity
+        csi CreateVolume "$(CAPABILITY='{"mount": {}, "access_mode": {"mode": "MULTI_NODE_READER_ONLY"}}' volume_request data "$class")"
+        answers OK
+        csi CreateVolume "$(CAPABILITY=$WRITER volume_request data "$class")"
+        answers OK
+}
+
 @test "idMappable and cache of a class are attributes of its volumes, and what their mount is asked for" {
         make_program volume-create '{"status": "Success", "volume": {"name": "data", "type": "nfs", "id": "data", "path": "nas.example.org:/export/data", "targetType": "mount", "size": 8388608,
                 "parameters": {"server": "nas.example.org", "share": "/export", "idMappable": "always", "cache": "always"}}}'

@@ -39,6 +39,14 @@ teardown() {
         assert_field '.pools[0].profiles[0].profile' db
 }
 
+@test "what volumes of a profile are created with is told of each pool that it picks" {
+        make_pool fast
+        write_profiles "\"db\": $(profile_for fast '' '"create_parameters": {"idMappable": "always", "cache": "always"}'), \"plain\": $(profile_for fast)"
+        measured
+        assert_field '.pools[] | select(.name == "fast") | .profiles | map([.profile, .parameters]) | sort | tojson' \
+                '[["db",{"idMappable":"always","cache":"always"}],["plain",null]]'
+}
+
 @test "a profile for a type of plugin picks the first pool with room" {
         make_pool_in_memory a 2m
         make_pool_in_memory b 16m

@@ -196,13 +196,13 @@ static int add_profiles(struct provision_call *call, const struct pool *pool, js
                                           : pool_kind_check_parameters(pool->kind, profile_parameters(profile), error);
                 if (r < 0) {
                         (void)json_array_append_new(
-                                list, provision_object_profile(name, /* measure= */ NULL, error_why(error)));
+                                list, provision_object_profile(name, profile, /* measure= */ NULL, error_why(error)));
                         continue;
                 }
                 r = pool->kind->measure(&call->config, pool, profile_parameters(profile), &measure, error);
                 if (r < 0)
                         return r;
-                (void)json_array_append_new(list, provision_object_profile(name, &measure, measure.problem));
+                (void)json_array_append_new(list, provision_object_profile(name, profile, &measure, measure.problem));
         }
         return 0;
 }

@@ -256,6 +256,8 @@ static const struct pool_measure no_measure = { .unknown = true };
 
 #define PROFILE(X) \
         X("profile", ALL, ALL, reply_printable(name), KEY_ANY, .help = "its name") \
+        X("parameters", ALL, 0, json_incref((json_t *)parameters), \
+          KEY_STRINGS, .help = "what its volumes are created with") \
         X("available", ALL, 0, count_if(is_measured(measure), room->available_bytes), \
           KEY_COUNT, .help = "bytes left for volumes of it") \
         ROOM(X) \
@@ -265,9 +267,11 @@ static const struct pool_measure no_measure = { .unknown = true };
 static const struct key profile_rows[] = { PROFILE(MEMBER_ROW) };
 static const struct key_table profile_keys = KEY_TABLE(profile_rows);
 
-json_t *provision_object_profile(const char *name, const struct pool_measure *measure, const char *problem)
+json_t *provision_object_profile(const char *name, const json_t *profile, const struct pool_measure *measure,
+                                 const char *problem)
 {
         struct members members = { .programs = CAPACITY };
+        const json_t *parameters = profile_parameters(profile);
         const struct pool_measure *room = measure != NULL ? measure : &no_measure;
 
         PROFILE(MEMBER_PUT)

@@ -65,7 +65,8 @@ json_t *provision_object_volume(const struct provision_record *record, const cha
 /* measure: NULL: it cannot be used. problem: NULL: none */
 json_t *provision_object_pool(enum provision_verb verb, const struct pool *pool, const struct pool_measure *measure,
                               const char *problem);
-json_t *provision_object_profile(const char *name, const struct pool_measure *measure, const char *problem);
+json_t *provision_object_profile(const char *name, const json_t *profile, const struct pool_measure *measure,
+                                 const char *problem);
 json_t *provision_object_disk(const struct pool *pool, const struct pool_item *item);
 /* node: the name of this one */
 json_t *provision_object_use(const struct use *use, const char *node);
