@@ -170,6 +170,18 @@ print("ready", flush=True); time.sleep(1000)' "$STATE_DIR/provisioned/.lock"
         is "$status" 2
 }
 
+@test "a volume's target that is too long is refused by its key, and never shortened" {
+        local target
+        target=/$(printf 'a%.0s' {1..254})
+        made web-1 "\"target\": \"$target\""
+        written
+        is "$(of_device web-1 createRuntime | paste -sd' ')" "createRuntime --volume web-1 --target $target"
+        helper volume-create "{\"name\": \"web-2\", \"size\": \"8Mi\", \"target\": \"${target}a\"}"
+        assert_not_understood target
+        is "$(devices)" web-1
+        is "$("$FLEXGRAFT_BIN/volume-create" --schema | jq '[.. | .target? | objects | .maxLength] | unique | .[]')" 255
+}
+
 # agrees_after PROGRAM REQUEST DEVICES OTHER UNDO: wherever it is killed (every 25th call, from the 7th on), the same call again leaves a file that says what is there.
 agrees_after() {
         local n

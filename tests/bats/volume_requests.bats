@@ -18,6 +18,13 @@ teardown() {
         driver_teardown
 }
 
+@test "where a volume is mounted may be a path as long as the kernel takes" {
+        local path
+        path=$(printf '/%0250d' {1..16})
+        helper volume-list "{\"name\": \"data\", \"path\": \"$path\"}"
+        assert_failure ENXIO
+}
+
 # ---- names
 
 @test "a volume may have any printable name, and its image is in the pool" {

@@ -80,6 +80,14 @@ static int take_string(const struct key *key, const char **field, const char *na
         return 0;
 }
 
+static int take_path(const struct key *key, const char **field, const char *name, const json_t *value,
+                     struct error *error)
+{
+        int r = take_string(key, field, name, value, error);
+
+        return r < 0 ? r : json_value_path(name, value, field, error);
+}
+
 static int take_word(const struct key *key, const char **field, const char *name, const json_t *value,
                      struct error *error)
 {
@@ -136,7 +144,7 @@ int key_take(const struct key *key, const char *name, void *object, const json_t
         case KEY_NAME:
                 return json_value_id(name, value, field, error);
         case KEY_PATH:
-                return json_value_path(name, value, field, error);
+                return take_path(key, field, name, value, error);
         case KEY_WORD:
                 return take_word(key, field, name, value, error);
         case KEY_SIZE:

@@ -21,7 +21,7 @@ enum key_type {
         KEY_STRING,     /* const char *, at most maximum bytes */
         KEY_TEXT,       /* const char *, the same without control characters */
         KEY_NAME,       /* const char *, which may become a file's name */
-        KEY_PATH,       /* const char *, absolute */
+        KEY_PATH,       /* const char *, absolute, at most maximum bytes */
         KEY_WORD,       /* const char *, one of words */
         KEY_SIZE,       /* uint64_t: bytes */
         KEY_SIZE_SHARE, /* the same, or a share of the memory in percent */

@@ -52,7 +52,7 @@ static json_t *of_type(const struct key *key, unsigned programs)
         case KEY_NAME:
                 return of_string(JSON_VALUE_ID_MAX, SCHEMA_NAME_PATTERN);
         case KEY_PATH:
-                return of_string(0, "^/");
+                return of_string((size_t)key->maximum, "^/");
         case KEY_WORD:
                 return schema_of_words(key->words);
         case KEY_SIZE:

@@ -37,7 +37,7 @@ static const struct key keys[] = {
         { "name", CREATE | DELETE | EXPAND | SNAPSHOT, CREATE | DELETE | EXPAND | SNAPSHOT, KEY_TEXT,
           .maximum = PROVISION_NAME_MAX - 1, FIELD(name), .positional = ~0U, .traits = WITH_FROM | WITH_MODIFY,
           .help = "name of the volume" },
-        { "path", LIST, 0, KEY_PATH, .maximum = PROVISION_TARGET_MAX - 1, FIELD(path),
+        { "path", LIST, 0, KEY_PATH, FIELD(path),
           .help = "in place of the list: how the volume \"name\" is that is mounted here, and how full" },
         { "size", CREATE, 0, KEY_SIZE, .positional = ~0U, FIELD(size_bytes), .traits = WITH_FROM,
           .help = "bytes, or with k, m, g, t; rounded up as the pool needs it; required unless id or from "
