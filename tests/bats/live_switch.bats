@@ -507,6 +507,85 @@ END
         is "$(formers)" ""
 }
 
+# on_directories [MEMBERS]: two volumes of a pool of directories, each for a single writer, and the first of them in a container on /data.
+on_directories() {
+        local name dirs=$BATS_TEST_TMPDIR/srv/dirs
+        needs_beneath
+        mkdir -m 0700 "$dirs"
+        echo "{\"name\": \"dirs\", \"type\": \"directory\", \"path\": \"$dirs\"}" >"$FLEXGRAFT_POOLS/dirs.json"
+        for name in db other; do
+                made "$name" '"pool": "dirs"'
+                jq -c '.accessMode = "SINGLE_NODE_SINGLE_WRITER"' "$STATE_DIR/provisioned/$name.json" >"$BATS_TEST_TMPDIR/record"
+                cp "$BATS_TEST_TMPDIR/record" "$STATE_DIR/provisioned/$name.json"
+        done
+        start_container plain
+        mount_volume db /data "${1:-}"
+        assert_success
+        in_container touch /data/file
+}
+
+# in_use_by_first: another container does not get the volume "db", and it is not deleted.
+in_use_by_first() {
+        local first=$CONTAINER_PID
+        helper volume-delete '{"name": "db"}'
+        assert_failure EBUSY
+        shows "$first"
+        start_container plain 300000
+        mount_volume db /data
+        assert_failure EBUSY
+        shows "$first"
+        use_container "$first"
+}
+
+@test "a process that has a file or a directory of a volume open that remap-daemon serves is listed; the volume stays in use until it ends" {
+        local dir_pid
+        on_directories '"ids": "remap"'
+        assert_field .mount.idMapping remap
+        make_hold
+        holds file /data/file
+        dir_pid=$HOLDER
+        holds cwd /data
+        switch other /data '"ids": "remap"'
+        assert_field '.mount.stillOpen | map("\(.pid) \(.how | join(" "))") | sort | join(", ")' \
+                "$(printf '%s\n' "$dir_pid file" "$HOLDER cwd" | sort | paste -sd, | sed 's/,/, /')"
+        in_use_by_first
+        echo >"$CONTAINER_ROOTFS/hold"
+        wait_until 10 no_holder
+        mount_volume other /data '"replace": true, "ids": "remap"'
+        assert_success
+        assert_field .mount.stillOpen null
+        is "$(formers)" ""
+        helper volume-delete '{"name": "db"}'
+        assert_success
+}
+
+@test "a volume that remap-daemon serves, and that nothing uses after a switch, is let go by the same call" {
+        on_directories '"ids": "remap"'
+        switch other /data '"ids": "remap"'
+        assert_field .mount.stillOpen '[]'
+        assert_field .mount.stillAttached null
+        is "$(formers)" ""
+        helper volume-delete '{"name": "db"}'
+        assert_success
+}
+
+@test "a volume that remap-daemon serves, and that the container bound elsewhere, stays in use after the switch, until volume-reconcile finds it free" {
+        on_directories '"ids": "remap"'
+        in_container sh -c 'mkdir /kept && mount --bind /data /kept'
+        switch other /data '"ids": "remap"'
+        assert_field .mount.stillOpen '[]'
+        assert_field .mount.stillAttached db
+        in_use_by_first
+        helper volume-reconcile '{}'
+        in_use_by_first
+        in_container umount /kept
+        helper volume-reconcile '{}'
+        assert_success
+        is "$(formers)" ""
+        helper volume-delete '{"name": "db"}'
+        assert_success
+}
+
 @test "a switch by another name of the target finds the old volume, too" {
         on_data
         make_hold

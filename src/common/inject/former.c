@@ -56,24 +56,29 @@ static void add_processes(struct former *former, const struct mount_record *reco
         }
 }
 
-/* Its volume's lock is held, and that of the record. More than 0: something still uses the volume. */
+/* Something still uses the volume: perhaps a process that has left the container's mount namespace. */
+static void say_used(struct former *former, const struct mount_record *record)
+{
+        static struct open_files files;
+
+        files = (struct open_files){};
+        mount_record_former_files(record, OPEN_FILES_OF_OTHERS, FORMER_PROCESSES_MAX, &files);
+        add_processes(former, record, &files);
+        if (files.count == 0)
+                (void)text_copy(former->attached, sizeof former->attached, record->volume);
+}
+
+/* Its volume's lock is held, and that of the record. */
 static int let_go(struct settling *settling, struct state *state, const char *id, struct error *error)
 {
         static struct mount_record record;
-        static struct open_files files;
-        struct former *former = settling->former;
         int r = mount_record_read(state, id, &record, error);
 
         if (r < 0 || strcmp(record.volume, settling->volume) != 0)
                 return r == -ENOENT ? 0 : r; /* another call has done it */
         r = settling->releaser->let_go(id, error);
-        if (r > 0) { /* perhaps one that has left the container's mount namespace */
-                files = (struct open_files){};
-                mount_record_former_files(&record, OPEN_FILES_OF_OTHERS, FORMER_PROCESSES_MAX, &files);
-                add_processes(former, &record, &files);
-                if (files.count == 0)
-                        (void)text_copy(former->attached, sizeof former->attached, record.volume);
-        }
+        if (r > 0)
+                say_used(settling->former, &record);
         return r != 0 ? r : mount_record_remove(state, id, error);
 }
 
@@ -91,6 +96,10 @@ static int settle_one(struct settling *settling, struct state *state, const char
         add_processes(former, &record, &files);
         if (files.count > 0 || files.unsure)
                 return 0; /* it stays in use */
+        if (mount_record_former_stays(state, &record)) {
+                say_used(former, &record);
+                return 0;
+        }
         settling->volume = record.volume;
         r = settling->releaser->hold(record.volume, error);
         if (r == 0 && (r = state_lock(state, mount_record_key(id), error)) == 0) {

@@ -36,7 +36,7 @@ int mount_see(int dirfd, const char *path, struct mount_seen *ret_seen);
 
 /*
  * mount_see_link() - likewise, but the final link is followed: one of /proc, which leads to a process's file or
- * directory. What the filesystem does not tell fails.
+ * directory. What the filesystem does not tell fails, but for one of another user namespace: of that only the mount is known.
  */
 int mount_see_link(int dirfd, const char *path, struct mount_seen *ret_seen);
 

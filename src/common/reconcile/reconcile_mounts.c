@@ -45,6 +45,7 @@ static void free_device(struct reconcile *reconcile, struct state *state, const 
 }
 
 struct former_use {
+        struct state *state;
         const struct mount_record *record;
         bool used;
 };
@@ -54,14 +55,14 @@ static int look_for_use(void *argument, struct error *error)
         struct former_use *use = argument;
 
         (void)error;
-        use->used = mount_record_former_is_used(use->record);
+        use->used = mount_record_former_is_used(use->state, use->record);
         return 0;
 }
 
 /* A process of the container's can make the kernel's list of what it has mapped wait (before Linux 6.17): it is in use. */
-static bool is_used(const struct mount_record *record)
+static bool is_used(struct state *state, const struct mount_record *record)
 {
-        struct former_use use = { .record = record };
+        struct former_use use = { .state = state, .record = record };
         struct error ignored;
 
         return worker_run(look_for_use, &use, clock_now_ms() + USE_MS, &ignored) < 0 || use.used;
@@ -71,7 +72,7 @@ static bool is_used(const struct mount_record *record)
 static void free_former(struct reconcile *reconcile, struct state *state, const struct mount_record *record,
                         struct error *error)
 {
-        if (is_used(record))
+        if (is_used(state, record))
                 return;
         if (!reconcile->dry_run && mount_record_remove(state, record->id, error) < 0)
                 reconcile_problem(reconcile, record->id, error);
@@ -91,7 +92,7 @@ static int reconcile_locked(const struct injected *injected, const char *id, str
         if ((r = mount_record_read(state, id, &record, error)) < 0)
                 return r == -EXDEV ? r : 0;
         r = mount_record_reach(&record, injected->round->boot_id, &container, error);
-        if (r == 0 && record.remap_key != 0 && !mount_record_remap_lives(state, record.remap_key)) {
+        if (r == 0 && !record.removed && record.remap_key != 0 && !mount_record_remap_lives(state, record.remap_key)) {
                 /* not removed: writing to it should fail rather than reach the directory below */
                 error_because(error, ENOTCONN, "find remap-daemon", record.target,
                               "its remap-daemon has exited, and it fails in container pid %d; the same request "

@@ -182,14 +182,18 @@ int mount_record_write_removed(const struct state *state, const struct mount_rec
  * mount_record_write_former() - ensure that there is one of a mount; of a mount of no volume by name, or of a raw
  * device, none is made.
  * mount_record_former_files() - the processes that use it, as open_files_find() finds them, which has a time limit.
- * mount_record_former_is_used() - whether a process of the container has, also where it has too many to look at. Others
- * may have, or a mount that was bound elsewhere: that the volume's device says, to who detaches it.
+ * mount_record_former_stays() - whether something has it that is no process's open file, as a mount that was bound
+ * elsewhere: its remap-daemon lives as long. A moment after the mount has gone that has ended, too: it is waited for. Of
+ * what has a device that says so, to who detaches it.
+ * mount_record_former_is_used() - whether that is so, or a process of the container has files, also where it has too many
+ * to look at.
  */
 bool mount_record_is_former(const struct mount_record *record);
 int mount_record_write_former(const struct state *state, const struct mount_record *record, struct error *error);
 void mount_record_former_files(const struct mount_record *record, enum open_files_of of, size_t most,
                                struct open_files *ret_files);
-bool mount_record_former_is_used(const struct mount_record *record);
+bool mount_record_former_stays(struct state *state, const struct mount_record *record);
+bool mount_record_former_is_used(struct state *state, const struct mount_record *record);
 
 /*
  * mount_record_find() - the record of a mount in a container, whatever its id; also of a mount that is being replaced.

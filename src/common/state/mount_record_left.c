@@ -12,6 +12,8 @@
 
 #define TRIES 10             /* a tidying call looks once at each file */
 #define FORMER_FILES_MS 2000 /* so long processes are looked at: a container may have very many */
+#define REMAP_END_MS 2000    /* so long a remap-daemon, whose mount may have just gone, may take to end */
+#define REMAP_END_PAUSE_MS 10
 
 void mount_record_removed_id(const struct mount_record *record, char *ret_id)
 {
@@ -84,11 +86,21 @@ void mount_record_former_files(const struct mount_record *record, enum open_file
         open_files_find(&record->identity, &record->mnt_ns, of, most, clock_now_ms() + FORMER_FILES_MS, ret_files);
 }
 
-bool mount_record_former_is_used(const struct mount_record *record)
+bool mount_record_former_stays(struct state *state, const struct mount_record *record)
+{
+        const int64_t until_ms = clock_now_ms() + REMAP_END_MS;
+        bool lives = record->remap_key != 0;
+
+        while (lives && (lives = mount_record_remap_lives(state, record->remap_key)) && clock_now_ms() < until_ms)
+                clock_pause_ms(REMAP_END_PAUSE_MS);
+        return lives;
+}
+
+bool mount_record_former_is_used(struct state *state, const struct mount_record *record)
 {
         static struct open_files files;
 
         files = (struct open_files){};
         mount_record_former_files(record, OPEN_FILES_OF_NAMESPACE, /* most= */ 1, &files);
-        return files.count > 0 || files.unsure;
+        return files.count > 0 || files.unsure || mount_record_former_stays(state, record);
 }
