@@ -767,6 +767,125 @@ made_by_mode() {
         assert_success
 }
 
+# still_has FIRST SECOND: the container that was removed the volume "data" has it still, so another one does not get it, and it is not deleted.
+still_has() {
+        use_container "$2"
+        mount_volume data /data
+        assert_failure EBUSY
+        shows SINGLE_NODE_SINGLE_WRITER "container pid $1"
+        helper volume-delete '{"name": "data"}'
+        assert_failure EBUSY
+        shows "container pid $1"
+        helper volume-reconcile '{}'
+        assert_success
+        mount_volume data /data
+        assert_failure EBUSY
+        use_container "$1"
+}
+
+# in_first_of_two [MEMBERS]: FIRST and SECOND are containers, and the first has the directory "data", for a single writer, on /data.
+in_first_of_two() {
+        directory_pool
+        made_by_mode data SINGLE_NODE_SINGLE_WRITER
+        start_container plain 300000
+        SECOND=$CONTAINER_PID
+        start_container plain
+        FIRST=$CONTAINER_PID
+        mount_volume data /data "${1:-}"
+        assert_success
+        in_container sh -c 'mkdir /kept /data/below && touch /data/file'
+}
+
+# free_again: the second container gets it after volume-reconcile.
+free_again() {
+        helper volume-reconcile '{}'
+        assert_success
+        use_container "$SECOND"
+        mount_volume data /data
+        assert_success
+}
+
+# bound_elsewhere PATH [MEMBERS]: of what the container bound of the volume, mount-remove says so, and it stays in use until that is unmounted.
+bound_elsewhere() {
+        in_first_of_two "${2:-}"
+        in_container mount --bind "$1" /kept
+        remove_mount /data
+        assert_success
+        assert_field .stillReachable true
+        assert_field .alreadyRemoved false
+        shows "bound its mount elsewhere"
+        still_has "$FIRST" "$SECOND"
+        remove_mount /data # again: still so
+        assert_success
+        assert_field .alreadyRemoved true
+        still_has "$FIRST" "$SECOND"
+        in_container umount /kept
+        free_again
+}
+
+@test "a directory that its container bound elsewhere stays in use after mount-remove, which says so" {
+        bound_elsewhere /data
+}
+
+@test "a directory of which its container bound a part elsewhere stays in use after mount-remove, which says so" {
+        bound_elsewhere /data/below
+}
+
+@test "a directory that remap-daemon serves, and that its container bound elsewhere, stays in use after mount-remove, which says so" {
+        bound_elsewhere /data '"ids": "remap"'
+}
+
+@test "a directory on btrfs that its container bound elsewhere stays in use after mount-remove, which says so" {
+        pool_on 120m mkfs.btrfs -q
+        bound_elsewhere /data
+        remove_mount /data # its device is to be free
+        assert_success
+}
+
+@test "a process that has a file of a directory open stays its user after mount-remove with force" {
+        in_first_of_two
+        mkfifo "$CONTAINER_ROOTFS/hold"
+        background in_container sh -c 'exec 5</data/file; touch /opened; exec cat /hold'
+        wait_until 10 test -e "$CONTAINER_ROOTFS/opened"
+        helper mount-remove "{\"container\": $CONTAINER_PID, \"target\": \"/data\", \"force\": true}"
+        assert_success
+        assert_field .stillReachable true
+        still_has "$FIRST" "$SECOND"
+        echo >"$CONTAINER_ROOTFS/hold"
+        wait_until 10 process_is_gone "$BACKGROUND_PID"
+        free_again
+}
+
+@test "a directory that its container bound elsewhere before it unmounted it is in use until that is unmounted, too" {
+        in_first_of_two
+        in_container sh -c 'mount --bind /data /kept && umount /data'
+        still_has "$FIRST" "$SECOND"
+        remove_mount /data
+        assert_success
+        assert_field .alreadyRemoved true
+        assert_field .stillReachable true
+        still_has "$FIRST" "$SECOND"
+        in_container umount /kept
+        free_again
+}
+
+@test "a directory that a container has twice is let go with the second mount, and the container that ends leaves none in use" {
+        in_first_of_two
+        mount_volume data /again
+        assert_success
+        remove_mount /again
+        assert_success
+        assert_field .stillReachable null
+        in_container mount --bind /data /kept
+        remove_mount /data
+        assert_success
+        assert_field .stillReachable true
+        stop_container
+        use_container "$SECOND"
+        mount_volume data /data
+        assert_success
+}
+
 @test "a container whose process has left its mount namespace, and may have the volume in another one, still has it" {
         directory_pool
         made_by_mode data SINGLE_NODE_SINGLE_WRITER

@@ -586,6 +586,36 @@ in_use_by_first() {
         assert_success
 }
 
+@test "a directory that the container bound elsewhere, or a part of it, stays in use after the switch, until volume-reconcile finds it free" {
+        on_directories
+        in_container sh -c 'mkdir -p /kept /data/below && mount --bind /data/below /kept'
+        switch other /data
+        assert_field .mount.stillOpen '[]'
+        assert_field .mount.stillAttached db
+        in_use_by_first
+        helper volume-reconcile '{}'
+        assert_success
+        in_use_by_first
+        in_container umount /kept
+        helper volume-reconcile '{}'
+        assert_success
+        is "$(formers)" ""
+        helper volume-delete '{"name": "db"}'
+        assert_success
+}
+
+@test "a directory that nothing uses after a switch is let go by the same call, also where the container has a neighbour of it" {
+        on_directories
+        mkdir "$BATS_TEST_TMPDIR/srv/dirs/db-more"
+        helper mount-bind "{\"container\": $CONTAINER_PID, \"source\": \"$BATS_TEST_TMPDIR/srv/dirs/db-more\", \"target\": \"/more\"}"
+        assert_success
+        switch other /data
+        assert_field .mount.stillAttached null
+        is "$(formers)" ""
+        helper volume-delete '{"name": "db"}'
+        assert_success
+}
+
 @test "a switch by another name of the target finds the old volume, too" {
         on_data
         make_hold

@@ -48,6 +48,7 @@ static void lines_give_id_device_mount_point_and_source(void **state)
         assert_true(mountinfo_next(&table));
         assert_int_equal(table.id, 36);
         assert_true(table.device == makedev(98, 1));
+        assert_string_equal(table.root, "/mnt1");
         assert_string_equal(table.mount_point, "/mnt2");
         assert_string_equal(table.source, "/dev/root");
         assert_true(mountinfo_next(&table));

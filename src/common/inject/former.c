@@ -82,6 +82,16 @@ static int let_go(struct settling *settling, struct state *state, const char *id
         return r != 0 ? r : mount_record_remove(state, id, error);
 }
 
+/* With the container it ends. */
+static bool stays(const struct settling *settling, struct state *state, const struct mount_record *record)
+{
+        cleanup_container struct container container = CONTAINER_NONE;
+        struct error ignored;
+
+        return mount_record_reach(record, settling->of->boot_id, &container, &ignored) == 0 &&
+               mount_record_former_stays(state, record, &container);
+}
+
 static int settle_one(struct settling *settling, struct state *state, const char *id, struct error *error)
 {
         static struct mount_record record;
@@ -96,7 +106,7 @@ static int settle_one(struct settling *settling, struct state *state, const char
         add_processes(former, &record, &files);
         if (files.count > 0 || files.unsure)
                 return 0; /* it stays in use */
-        if (mount_record_former_stays(state, &record)) {
+        if (stays(settling, state, &record)) {
                 say_used(former, &record);
                 return 0;
         }

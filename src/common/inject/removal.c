@@ -42,6 +42,7 @@ static int remove_if_there(struct removal *removal, const char *path, const stru
 
         if (r < 0 || placement == PLACEMENT_GONE)
                 return r;
+        removal->lazily = true;
         r = in_container_remove(&removal->container, path, identity, /* lazily= */ true, error);
         *ret_removed = r == 0;
         return r;
@@ -95,6 +96,7 @@ static int unplace(struct removal *removal, struct error *error)
                 }
                 lazily = below > 0;
         }
+        removal->lazily = removal->lazily || lazily;
         return in_container_remove(&removal->container, record->mount_point, &record->identity, lazily, error);
 }
 
@@ -198,6 +200,20 @@ int removal_unmake_target(struct removal *removal, struct error *error)
         return r;
 }
 
+/* Whether the container still has the volume, which has no device that says so: then a record of the former mount does. */
+static int keep_former(struct removal *removal, struct error *error)
+{
+        const struct mount_record *record = &removal->record;
+        struct state *state = &removal->state;
+
+        if (!removal->reachable || mount_record_has_device(record))
+                return 0;
+        removal->in_use = removal->lazily || removal->already
+                                  ? mount_record_former_is_used(state, record, &removal->container)
+                                  : mount_record_former_stays(state, record, &removal->container);
+        return removal->in_use ? mount_record_write_former(state, record, error) : 0;
+}
+
 int removal_let_go(struct removal *removal, struct error *error)
 {
         int r = 0;
@@ -209,7 +225,7 @@ int removal_let_go(struct removal *removal, struct error *error)
         if (r == 0)
                 r = removal->request->releaser->let_go(removal->record.id, error);
         removal->in_use = removal->in_use || r > 0;
-        return r < 0 ? r : 0;
+        return r != 0 ? (r < 0 ? r : 0) : keep_former(removal, error);
 }
 
 int removal_forget(struct removal *removal, struct error *error)

@@ -27,6 +27,7 @@ struct removal {
         int node_mnt_ns_fd;                 /* to return to, for raw devices; or -EBADF */
         bool reachable;                     /* the container still exists */
         bool in_use;                        /* a process still has its raw device open, or uses its volume */
+        bool lazily;                        /* it was unmounted lazily: processes may have files of it open */
         bool holds;                         /* request->releaser may hold a volume */
         char held[MOUNT_RECORD_VOLUME_MAX]; /* the volume whose lock is held; "" none */
         char state_dir[PATH_MAX];

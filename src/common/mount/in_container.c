@@ -70,8 +70,26 @@ static bool reaches_all(const struct container *container)
         return readlinkat(container->proc_fd, "root", root, sizeof root) == 1 && root[0] == '/';
 }
 
+/* What is looked for in a table: one mount, or any of a part of a filesystem. */
+struct sought {
+        const struct mount_identity *identity; /* NULL: not by that */
+        uint64_t device;
+        const char *root;
+};
+
+static bool is_sought(const struct mountinfo *line, const struct sought *sought)
+{
+        const struct mount_identity *identity = sought->identity;
+
+        if (identity == NULL)
+                return line->device == sought->device && text_lies_in(line->root, sought->root);
+        /* ids are used again, so the device must be the same, too, where it says anything */
+        return line->id == identity->short_id &&
+               (major(identity->device) == 0 || major(line->device) == 0 || line->device == identity->device);
+}
+
 /* -EFBIG: see MOUNTINFO_MAX. */
-static int look_in_table(const struct container *container, const struct mount_identity *identity)
+static int look_in_table(const struct container *container, const struct sought *sought)
 {
         cleanup_mount_table struct mountinfo table = {};
         int r = mountinfo_open(&table, container->proc_fd);
@@ -79,26 +97,24 @@ static int look_in_table(const struct container *container, const struct mount_i
         while (r == 0 && mountinfo_next(&table)) {
                 if (table.bytes > MOUNTINFO_MAX)
                         return -EFBIG;
-                /* ids are used again, so the device must be the same, too, where it says anything */
-                if (table.id == identity->short_id &&
-                    (major(identity->device) == 0 || major(table.device) == 0 || table.device == identity->device))
+                if (is_sought(&table, sought))
                         return 1;
         }
         return r == 0 && table.failed ? -EIO : r;
 }
 
 /* -EXDEV: the process has changed its root, and no other of the namespace has not. */
-static int ask_mount_table(const struct container *container, const struct mount_identity *identity)
+static int ask_mount_table(const struct container *container, const struct sought *sought)
 {
         cleanup_container struct container other = CONTAINER_NONE;
         struct error ignored;
-        int r = look_in_table(container, identity);
+        int r = look_in_table(container, sought);
 
         if (r != 0 || reaches_all(container))
                 return r;
         if (container_pin_namespace(&container->mnt_ns, &other, &ignored) < 0 || !reaches_all(&other))
                 return -EXDEV;
-        return look_in_table(&other, identity);
+        return look_in_table(&other, sought);
 }
 
 int in_container_has(const struct container *container, const struct mount_identity *identity, bool *ret_has,
@@ -107,12 +123,17 @@ int in_container_has(const struct container *container, const struct mount_ident
         int there = container->mnt_ns.id != 0 ? mount_identity_is_in(identity, container->mnt_ns.id) : -ENOSYS;
 
         if (there < 0)
-                there = ask_mount_table(container, identity);
+                there = ask_mount_table(container, &(struct sought){ .identity = identity });
         if (there < 0)
                 return container_fail(container, -there, there == -EFBIG ? "read mountinfo" : "statmount",
                                       container->name, error);
         *ret_has = there > 0;
         return 0;
+}
+
+int in_container_has_part(const struct container *container, uint64_t device, const char *root)
+{
+        return ask_mount_table(container, &(struct sought){ .device = device, .root = root });
 }
 
 int in_container_find_statfs(const struct container *container, const char *path, const struct mount_identity *identity,

@@ -69,6 +69,14 @@ int in_container_has(const struct container *container, const struct mount_ident
                      struct error *error);
 
 /*
+ * in_container_has_part() - whether the container's tree has any mount of a directory of a filesystem, or of what is below
+ * that, wherever: all of its mountinfo is read. device and root: as mountinfo_locate() gives them.
+ *
+ * Returns: 1 or 0, or negative errno, if not all of the tree can be read.
+ */
+int in_container_has_part(const struct container *container, uint64_t device, const char *root);
+
+/*
  * in_container_options() - our mount at path as it is now: "rw,nosuid,nodev,relatime".
  * Errors:  ESTALE ours is not on top there.
  */

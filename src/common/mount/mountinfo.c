@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
@@ -90,6 +91,7 @@ static void read_type_source_options(struct mountinfo *table, char *rest)
 bool mountinfo_next(struct mountinfo *table)
 {
         uint64_t device = 0;
+        char *root;
         char *field;
 
         const ssize_t length = getline(&table->line, &table->size, table->file);
@@ -101,6 +103,7 @@ bool mountinfo_next(struct mountinfo *table)
         table->bytes += (uint64_t)length;
         table->id = strtoull(table->line, NULL, 10);
         field = table->line;
+        root = field;
         for (int i = 0; i < 4; i++) { /* the mount point is the fifth field */
                 field = strchr(field, ' ');
                 if (field == NULL)
@@ -114,6 +117,8 @@ bool mountinfo_next(struct mountinfo *table)
 
                         device = makedev(major, strtoul(minor + (*minor == ':'), NULL, 10));
                 }
+                if (i == 2)
+                        root = field;
         }
         table->device = device;
         table->mount_point = field;
@@ -122,6 +127,9 @@ bool mountinfo_next(struct mountinfo *table)
         read_type_source_options(table, field);
         *field = '\0';
         unescape((char *)table->mount_point);
+        root[strcspn(root, " ")] = '\0';
+        unescape(root);
+        table->root = root;
         return true;
 }
 
@@ -141,6 +149,29 @@ int mountinfo_find_own(struct mountinfo *ret_table, int fd)
                 if (ret_table->id == id)
                         return 1;
         return ret_table->failed ? -EIO : 0;
+}
+
+int mountinfo_locate(int fd, uint64_t *ret_device, char *ret_root)
+{
+        cleanup_mount_table struct mountinfo table = {};
+        char path[PATH_MAX];
+        char link[32];
+        ssize_t n;
+        int r = mountinfo_find_own(&table, fd);
+
+        if (r <= 0)
+                return r < 0 ? r : -ENOENT;
+        (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+        n = readlinkat(AT_FDCWD, link, path, sizeof path - 1);
+        if (n < 0)
+                return -errno;
+        path[n] = '\0';
+        if (!text_lies_in(path, table.mount_point)) /* it was removed, or moved just now */
+                return -ENOENT;
+        n = snprintf(ret_root, PATH_MAX, "%s%s", strcmp(table.root, "/") == 0 ? "" : table.root,
+                     path + (strcmp(table.mount_point, "/") == 0 ? 0 : strlen(table.mount_point)));
+        *ret_device = table.device;
+        return n < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
 void mountinfo_close(struct mountinfo *table)

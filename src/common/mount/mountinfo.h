@@ -24,6 +24,7 @@ struct mountinfo {
         uint64_t device; /* makedev() of its filesystem; btrfs shows another here than to stat(2) */
         bool unbindable;
         bool read_only;          /* this mount, whatever its filesystem is */
+        const char *root;        /* of this line: which directory or file of its filesystem it is of, not escaped */
         const char *mount_point; /* of this line, in the container's words, not escaped */
         const char *type;        /* of its filesystem; "" where the line has none */
         const char *source;      /* likewise; "" where the line has none */
@@ -53,6 +54,12 @@ int mountinfo_open_again(struct mountinfo *ret_table, int *fd);
  * mount; or negative errno.
  */
 int mountinfo_find_own(struct mountinfo *ret_table, int fd);
+
+/*
+ * mountinfo_locate() - where a directory of the node is within its filesystem, which a line of any table says as root, with
+ * the filesystem's device. ret_root: PATH_MAX bytes. Returns 0 or negative errno; -ENOENT: it is not in the mount tree.
+ */
+int mountinfo_locate(int fd, uint64_t *ret_device, char *ret_root);
 
 /* mountinfo_next() - the next line; false at the end. What it gave before is void. */
 bool mountinfo_next(struct mountinfo *table);

@@ -218,6 +218,7 @@ static int make_clone(struct injection *injection, bool owned, struct error *err
         if (volume->call.kind != NULL && !volume->call.kind->has_device) {
                 volume_by_name_add_attributes(volume, &injection->attributes);
                 injection->alone = access_is_single(record->access_mode);
+                (void)text_copy(injection->record.origin, sizeof injection->record.origin, record->source);
         }
         use_keys_add_device(injection->record.uses, record->device_number);
         use_keys_add_opened(injection->record.uses, injection->source_fd);

@@ -56,7 +56,7 @@ static bool is_of_node(const struct use *use)
         X("since", LIST, 0, count_if(use->since != 0, use->since), KEY_COUNT, .help = "seconds since 1970") \
         X("stillOpen", LIST, 0, members_true(use->kind == USE_MOUNTED && use->removed), \
           KEY_BOOLEAN, \
-          .help = "true: another volume has replaced it there, and a process still has files of it open")
+          .help = "true: another volume has replaced it there, or it was removed, and the container still uses it")
 /* clang-format on */
 
 static const struct key use_rows[] = { USE(MEMBER_ROW) };

@@ -47,6 +47,7 @@ static void free_device(struct reconcile *reconcile, struct state *state, const 
 struct former_use {
         struct state *state;
         const struct mount_record *record;
+        const struct container *container;
         bool used;
 };
 
@@ -55,29 +56,29 @@ static int look_for_use(void *argument, struct error *error)
         struct former_use *use = argument;
 
         (void)error;
-        use->used = mount_record_former_is_used(use->state, use->record);
+        use->used = mount_record_former_is_used(use->state, use->record, use->container);
         return 0;
 }
 
 /* A process of the container's can make the kernel's list of what it has mapped wait (before Linux 6.17): it is in use. */
-static bool is_used(struct state *state, const struct mount_record *record)
+static bool is_used(struct state *state, const struct mount_record *record, const struct container *container)
 {
-        struct former_use use = { .state = state, .record = record };
+        struct former_use use = { .state = state, .record = record, .container = container };
         struct error ignored;
 
         return worker_run(look_for_use, &use, clock_now_ms() + USE_MS, &ignored) < 0 || use.used;
 }
 
-/* The container lives; processes of it had files of a volume open when another volume took its place. */
+/* The container lives; it still used a volume when another one took its place, or its mount was removed. */
 static void free_former(struct reconcile *reconcile, struct state *state, const struct mount_record *record,
-                        struct error *error)
+                        const struct container *container, struct error *error)
 {
-        if (is_used(state, record))
+        if (is_used(state, record, container))
                 return;
         if (!reconcile->dry_run && mount_record_remove(state, record->id, error) < 0)
                 reconcile_problem(reconcile, record->id, error);
         else
-                reconcile_did(reconcile, "forgot that a volume was replaced in a container", record->id);
+                reconcile_did(reconcile, "forgot a former mount of a volume in a container", record->id);
 }
 
 /* With the record's lock. */
@@ -101,7 +102,7 @@ static int reconcile_locked(const struct injected *injected, const char *id, str
                 reconcile_problem(reconcile, id, error);
         }
         if (r == 0 && mount_record_is_former(&record))
-                free_former(reconcile, state, &record, error);
+                free_former(reconcile, state, &record, &container, error);
         else if (r == 0 && record.removed)
                 free_device(reconcile, state, id, &record, error);
         if (r != -ESRCH || mount_record_process_runs(&record, injected->round->boot_id))

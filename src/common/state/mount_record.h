@@ -68,7 +68,7 @@ struct mount_record {
         char boot_id[PROC_BOOT_ID_SIZE];
         /* what is large comes last: the rest lies together */
         char source[PATH_MAX];             /* as requested */
-        char origin[PATH_MAX];             /* the path or device of the node, links resolved */
+        char origin[PATH_MAX];             /* the path or device of the node, links resolved; a volume's directory */
         char target[PATH_MAX];             /* as requested */
         char mount_point[PATH_MAX];        /* the same, the container's symbolic links resolved */
         char replaces_uses[USE_KEYS_SIZE]; /* with replaces: what that mount uses */
@@ -183,8 +183,10 @@ int mount_record_write_removed(const struct state *state, const struct mount_rec
  * device, none is made.
  * mount_record_former_files() - the processes that use it, as open_files_find() finds them, which has a time limit.
  * mount_record_former_stays() - whether something has it that is no process's open file, as a mount that was bound
- * elsewhere: its remap-daemon lives as long. A moment after the mount has gone that has ended, too: it is waited for. Of
- * what has a device that says so, to who detaches it.
+ * elsewhere: its remap-daemon lives as long. A moment after the mount has gone that has ended, too: it is waited for.
+ * mount_record_is_elsewhere() - whether the container, pinned, has the volume by a mount of which there is no record; not
+ * asked of one that remap-daemon serves.
+ * mount_record_has_device() - whether its volume has a device, which says all that to who detaches it: then both say no.
  * mount_record_former_is_used() - whether that is so, or a process of the container has files, also where it has too many
  * to look at.
  */
@@ -192,8 +194,13 @@ bool mount_record_is_former(const struct mount_record *record);
 int mount_record_write_former(const struct state *state, const struct mount_record *record, struct error *error);
 void mount_record_former_files(const struct mount_record *record, enum open_files_of of, size_t most,
                                struct open_files *ret_files);
-bool mount_record_former_stays(struct state *state, const struct mount_record *record);
-bool mount_record_former_is_used(struct state *state, const struct mount_record *record);
+bool mount_record_has_device(const struct mount_record *record);
+bool mount_record_is_elsewhere(const struct state *state, const struct mount_record *record,
+                               const struct container *container);
+bool mount_record_former_stays(struct state *state, const struct mount_record *record,
+                               const struct container *container);
+bool mount_record_former_is_used(struct state *state, const struct mount_record *record,
+                                 const struct container *container);
 
 /*
  * mount_record_find() - the record of a mount in a container, whatever its id; also of a mount that is being replaced.

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mount_record_left.c - records of mounts that are in their containers no more, and that may still be in use. */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "mount/in_container.h"
+#include "mount/mountinfo.h"
 #include "state/mount_record.h"
 
 #define TRIES 10             /* a tidying call looks once at each file */
@@ -86,21 +90,86 @@ void mount_record_former_files(const struct mount_record *record, enum open_file
         open_files_find(&record->identity, &record->mnt_ns, of, most, clock_now_ms() + FORMER_FILES_MS, ret_files);
 }
 
-bool mount_record_former_stays(struct state *state, const struct mount_record *record)
+/* A volume of a server has a filesystem of its own for each mount. */
+static bool is_of_server(const struct mount_record *record)
+{
+        char key[USE_KEYS_SIZE] = "";
+
+        use_keys_add_named(key, record->volume);
+        return use_keys_have(record->uses, key);
+}
+
+/* Its origin is a path of the node then, and not the volume's name. */
+static bool is_directory(const struct mount_record *record)
+{
+        return record->origin[0] == '/' && strcmp(record->origin, record->source) != 0;
+}
+
+bool mount_record_has_device(const struct mount_record *record)
+{
+        return record->remap_key == 0 && !is_of_server(record) && !is_directory(record);
+}
+
+/* A mount of the same volume that is recorded keeps it in use by itself, and is asked the same when it goes. */
+static int is_other_of_volume(const struct mount_record *record, const char *id, void *argument, struct error *error)
+{
+        const struct mount_record *of = argument;
+
+        (void)error;
+        return record != NULL && !record->removed && strcmp(id, of->id) != 0 &&
+               strcmp(record->volume, of->volume) == 0 && strcmp(record->boot_id, of->boot_id) == 0 &&
+               container_same_namespace(&record->mnt_ns, &of->mnt_ns);
+}
+
+/* What a mount of the volume shows in a mount table. -ENOENT: its directory is gone. */
+static int locate(const struct mount_record *record, uint64_t *ret_device, char *ret_root)
+{
+        cleanup_close int fd = -EBADF;
+
+        if (!is_directory(record)) {
+                *ret_device = record->identity.device;
+                return text_copy(ret_root, PATH_MAX, "/") ? 0 : -ENAMETOOLONG;
+        }
+        fd = open(record->origin, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        return fd < 0 ? -errno : mountinfo_locate(fd, ret_device, ret_root);
+}
+
+bool mount_record_is_elsewhere(const struct state *state, const struct mount_record *record,
+                               const struct container *container)
+{
+        struct error ignored;
+        char root[PATH_MAX];
+        uint64_t device = 0;
+        int r;
+
+        if (record->remap_key != 0 || mount_record_has_device(record))
+                return false;
+        r = locate(record, &device, root);
+        if (r == 0)
+                r = in_container_has_part(container, device, root);
+        if (r <= 0)
+                return r < 0 && r != -ENOENT; /* what cannot be asked is in use */
+        return mount_record_each_of(state, &record->mnt_ns, record->boot_id, record->id, is_other_of_volume,
+                                    (void *)record, &ignored) <= 0;
+}
+
+bool mount_record_former_stays(struct state *state, const struct mount_record *record,
+                               const struct container *container)
 {
         const int64_t until_ms = clock_now_ms() + REMAP_END_MS;
         bool lives = record->remap_key != 0;
 
         while (lives && (lives = mount_record_remap_lives(state, record->remap_key)) && clock_now_ms() < until_ms)
                 clock_pause_ms(REMAP_END_PAUSE_MS);
-        return lives;
+        return lives || mount_record_is_elsewhere(state, record, container);
 }
 
-bool mount_record_former_is_used(struct state *state, const struct mount_record *record)
+bool mount_record_former_is_used(struct state *state, const struct mount_record *record,
+                                 const struct container *container)
 {
         static struct open_files files;
 
         files = (struct open_files){};
         mount_record_former_files(record, OPEN_FILES_OF_NAMESPACE, /* most= */ 1, &files);
-        return files.count > 0 || files.unsure || mount_record_former_stays(state, record);
+        return files.count > 0 || files.unsure || mount_record_former_stays(state, record, container);
 }

@@ -208,7 +208,8 @@ static bool is_held(struct list *list, const struct mount_record *record, struct
                 r = in_container_has(&container, &record->identity, &there, &ignored);
         if (r == 0 && !there && record->replaces.id != 0) /* a replacement was killed: either may be there */
                 r = in_container_has(&container, &record->replaces, &there, &ignored);
-        if (r == 0 && there)
+        if (r == 0 &&
+            (there || (record->volume[0] != '\0' && mount_record_is_elsewhere(&list->mounts, record, &container))))
                 return true;
         if (record->remap_key != 0 && mount_record_remap_lives(&list->mounts, record->remap_key))
                 return true;

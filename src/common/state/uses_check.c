@@ -23,10 +23,11 @@ void uses_describe(const struct use *use, char *ret_text)
                                : use->removed ? ", which was removed but which the container may have kept"
                                               : "");
         else if (use->removed)
-                (void)snprintf(ret_text, USES_TEXT_SIZE,
-                               "container %s, where another volume has replaced it on %.400s, but which may still have "
-                               "files of it open",
-                               use->user, use->target);
+                (void)snprintf(
+                        ret_text, USES_TEXT_SIZE,
+                        "container %s, where another volume has replaced it on %.400s or it was removed (files of it "
+                        "are still open, or it is mounted elsewhere there)",
+                        use->user, use->target);
         else if (use->kind == USE_MOUNTED)
                 (void)snprintf(ret_text, USES_TEXT_SIZE, "container %s, on %.400s", use->user, use->target);
         else if (use->kind == USE_PUBLISHED && use->user[0] != '\0')
