@@ -21,8 +21,8 @@
 #include "shared.h"
 #include "split.h"
 
-#define CLOSE_MS 5000 /* how long closing files on a server may take */
-#define USERS_BASE ((off_t)1 << 62)
+#define CLOSE_MS 5000               /* how long closing files on a server may take */
+#define USERS_BASE ((off_t)1 << 62) /* state/state_dir.c says what lies where */
 
 /*
  * Whether other mounts with ids "remap" have this filesystem: two containers of a pod may share it, and one must not end

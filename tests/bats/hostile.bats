@@ -352,6 +352,20 @@ overlay_hangs() {
         in_container mount -t overlay -o lowerdir=/tmp/fuse:/tmp/empty overlay /tmp/o
 }
 
+@test "a silent mount holds one process of mount-list, not one of each call, also while a remap-daemon of an NFS mount lives" {
+        overlay_hangs
+        # as ending_begin() of src/remap takes it, of a filesystem with the device 0:43
+        background_ready "$FLEXGRAFT_TOOLS/hold-locks" "$STATE_DIR/mounts/.lock" $(((1 << 62) + 43))
+        for _ in 1 2 3; do
+                not_hung helper mount-list '{"timeoutSeconds": 6}'
+                assert_success
+        done
+        is "$(pgrep -fc "^$FLEXGRAFT_BIN/mount-list")" 1 "processes that hang"
+        shows 'an earlier call still waits for it'
+        kill -KILL "$SERVER"
+        wait_until 5 assert_no_helper_processes
+}
+
 @test "of two containers at which mount-list hangs the one that answers again is asked again" {
         local first server
         overlay_hangs

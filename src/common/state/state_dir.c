@@ -17,7 +17,16 @@
 #include "process/worker.h"
 
 #define LOCK_FILE ".lock"
-#define FOR_EVER ((off_t)1 << 62) /* beyond state_lock_offset() of all keys */
+
+/*
+ * The bytes of the file of locks. Programs of different versions share it: none may change.
+ *
+ *      from 0                  state_lock_offset() of a key, which is less than 1 << 62: state_lock(), and what a remap-daemon holds
+ *      from 1 << 62            what uses a filesystem of a server, by its device: locks for reading, of remap-daemons (USERS_BASE
+ *                              of src/remap/ending.c); a device is less than 1 << 61
+ *      from FOR_EVER           state_try_lock_for_ever(), half as far apart; up to the end of what a file can have
+ */
+#define FOR_EVER (((off_t)1 << 62) + ((off_t)1 << 61))
 
 /* Open a directory by a normal absolute path; make what is missing of it. */
 static int open_made(const char *path, struct error *error)
@@ -204,7 +213,7 @@ static struct flock range_for_ever(uint64_t key)
 {
         struct flock range = range_of(key);
 
-        range.l_start += FOR_EVER;
+        range.l_start = FOR_EVER + range.l_start / 2;
         return range;
 }
 
