@@ -52,6 +52,45 @@ teardown() {
         is "$(remap_processes remap-daemon | wc -l)" 1 "daemons"
 }
 
+# taken_over: a remap mount on /data that the container has unmounted, and a tmpfs on /t that has its mount id, which is used again.
+taken_over() {
+        local id round
+        in_container mkdir -p /t
+        for round in {1..20}; do # another process of the node may be faster
+                helper mount-bind "$(bind_request /data '"ids": "remap"')"
+                assert_success
+                id=$(awk '$5 == "/data" { print $1 }' "/proc/$CONTAINER_PID/mountinfo")
+                # shellcheck disable=SC2016
+                in_container sh -c 'umount /data
+                        for i in 1 2 3 4 5 6 7 8; do
+                                mount -t tmpfs tmpfs /t && grep -q "^$0 .* /t " /proc/self/mountinfo && exit
+                        done
+                        exit 1' "$id" && return
+                in_container sh -c 'while umount /t 2>/dev/null; do :; done'
+                helper mount-remove "$(remove_request /data)"
+        done
+        echo "no tmpfs got the id $id in $round rounds"
+        return 1
+}
+
+@test "a mount that the container unmounted is gone also when another mount has its id by then" {
+        only_remap
+        start_container plain
+        taken_over
+        helper mount-list '{}'
+        assert_success
+        assert_field '.mounts[0].state' gone
+        helper mount-remove "$(remove_request /data)"
+        assert_success
+        assert_field .alreadyRemoved true
+        in_container sh -c 'while umount /t 2>/dev/null; do :; done'
+        taken_over
+        helper mount-bind "$(bind_request /data '"ids": "remap"')"
+        assert_success
+        assert_field .mount.alreadyMounted false
+        assert_mounts_at /data 1
+}
+
 # bats test_tags=kernel
 @test "a file of an id that the container does not have shows the overflow id, and its root cannot change it" {
         remap_bed

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
-#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -77,15 +76,27 @@ struct sought {
         const char *root;
 };
 
+/*
+ * Ids are used again, and so are the numbers of filesystems without a device: the filesystem must be the same, also by its
+ * type where that is known. Only a FUSE filesystem of a user namespace tells no inode (mount_see()). Some filesystems tell
+ * another device of their files than tables show (docs/KERNEL.md#asking-about-a-mount-and-removing-it).
+ */
+static bool is_on(const struct mountinfo *line, const struct mount_identity *identity)
+{
+        static const char *const have_others[] = { "btrfs", "ceph", "overlay", NULL };
+
+        if (!identity->unique && identity->inode == 0 && !text_starts(line->type, "fuse"))
+                return false;
+        return line->device == identity->device || text_among(line->type, have_others);
+}
+
 static bool is_sought(const struct mountinfo *line, const struct sought *sought)
 {
         const struct mount_identity *identity = sought->identity;
 
         if (identity == NULL)
                 return line->device == sought->device && text_lies_in(line->root, sought->root);
-        /* ids are used again, so the device must be the same, too, where it says anything */
-        return line->id == identity->short_id &&
-               (major(identity->device) == 0 || major(line->device) == 0 || line->device == identity->device);
+        return line->id == identity->short_id && is_on(line, identity);
 }
 
 /* -EFBIG: see MOUNTINFO_MAX. */
