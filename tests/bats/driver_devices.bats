@@ -274,6 +274,22 @@ loops_over() {
         assert_nothing_left
 }
 
+@test "an image whose name does not end in .img is attached as it is, and none is made" {
+        kubelet_attach first type=loop size=8Mi
+        kubelet_detach first
+        truncate -s 8M "$POOL/disk.raw"
+        write_policy '"kinds": ["loop"], "images": ["default"]'
+        kubelet_attach data type=loop image=disk.raw
+        kubelet_detach data
+        call attach "$(spec data type=loop image=disk.raw size=8Mi)" "$NODE"
+        assert_refused "ends in .img"
+        call attach "$(spec data type=loop image=new.raw size=8Mi)" "$NODE"
+        assert_refused "ends in .img"
+        [[ ! -e $POOL/new.raw ]]
+        rm "$POOL/disk.raw"
+        assert_nothing_left
+}
+
 @test "an image that is not there is an error without a size" {
         call attach "$(spec data type=loop)" "$NODE"
         assert_refused data.img size

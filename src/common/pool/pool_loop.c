@@ -151,16 +151,21 @@ static const struct file_key parameters_of_volumes[] = {
 
 static int open_in(int pool_fd, const struct pool *pool, const char *id, int flags, struct error *error)
 {
-        cleanup_close int fd = file_open_leased(pool_fd, id, flags | O_NOFOLLOW, 0600);
+        cleanup_close int fd = -EBADF;
         struct stat st;
 
+        if (!pool_counts(id) || strchr(id, '/') != NULL) /* before it is made */
+                return fail_because(error, EINVAL, OPERATION_OPEN_IMAGE, id,
+                                    "%s/%s cannot be the image of a volume, whose name ends in " POOL_IMAGE_SUFFIX,
+                                    pool->path, id);
+        fd = file_open_leased(pool_fd, id, flags | O_NOFOLLOW, 0600);
         if (fd == -ENOENT)
                 return -ENOENT;
         if (fd < 0)
                 return fail(error, -fd, OPERATION_OPEN_IMAGE, id);
         if (fstat(fd, &st) < 0)
                 return fail(error, errno, "fstat", id);
-        if (!S_ISREG(st.st_mode) || !pool_counts(id) || strchr(id, '/') != NULL)
+        if (!S_ISREG(st.st_mode))
                 return fail_because(error, EINVAL, OPERATION_OPEN_IMAGE, id, "%s/%s is not an image", pool->path, id);
         return fd_take(&fd);
 }

@@ -489,7 +489,7 @@ static const struct volume_option options[] = {
         { .key = "pool", .fallback = "the pool \"default\"", .help = "pool that the image is in" },
         { .key = "image",
           .fallback = "NAME.img",
-          .help = "name of the image's file in its pool",
+          .help = "the image's file in its pool; a new one ends in .img",
           .locates = true,
           .profiled = true },
         { .key = "size", .type = VOLUME_OPTION_SIZE, .help = "make an image this large where there is none" },
