@@ -76,7 +76,7 @@ def refused_for(program, request, key):
     if is_verb(program):  # which exits 0
         error = reply.get("error", {})
         return (error.get("operation") in ("parse request", "check options") and error["subject"] == key) or (
-            key == "type" and "is no type of volume" in reply.get("message", "")
+            key == "type" and error.get("operation") == "find kind" and error["errno"] == "EINVAL"
         )
     subject = reply.get("error", {}).get("subject", "")
     if code != 2:
