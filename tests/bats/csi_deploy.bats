@@ -275,14 +275,21 @@ maintained() {
         calls=$(<"$BATS_TEST_TMPDIR/systemctl")
 }
 
-@test "the package's service is stopped, the registration first, and disabled when the package is removed" {
+@test "the package's service is stopped, the registration first, when the package is removed, and goes on when it is installed again" {
         local wants=$BATS_TEST_TMPDIR/etc/systemd/system/sockets.target.wants
         mkdir -p "$wants"
         ln -s /lib/systemd/system/flexgraft-csi.socket /lib/systemd/system/flexgraft-csi-registration.socket /lib/systemd/system/other.socket "$wants"
         maintained prerm remove
         is "$calls" "stop flexgraft-csi-registration.socket
 stop flexgraft-csi.socket flexgraft-csi.service"
-        is "$(ls "$wants")" other.socket
+        maintained postinst configure ''
+        is "$calls" "daemon-reload
+start flexgraft-csi.socket
+daemon-reload
+start flexgraft-csi-registration.socket"
+        rm "$wants"/flexgraft-csi*.socket # disabled
+        maintained postinst configure ''
+        is "$calls" ""
         maintained prerm upgrade 0.2.0
         is "$calls" ""
 }
@@ -295,11 +302,11 @@ stop flexgraft-csi.socket flexgraft-csi.service"
         run --separate-stderr maintained prerm remove
         is "$status:$stderr" 0:
         mkdir -p "${note%/*}"
-        ln -s /lib/systemd/system/flexgraft-csi.socket "$link"
         echo '{"driverName":"other","volumeHandle":"csi.flexgraft.io"}' >"$note"
         run --separate-stderr maintained prerm remove
         is "$status:$stderr" 0:
         echo '{"driverName":"csi.flexgraft.io","volumeHandle":"data"}' >"$note"
+        rm "$link"
         run --separate-stderr maintained prerm remove # a driver that something else runs
         is "$status:$stderr" 0:
         ln -s /lib/systemd/system/flexgraft-csi.socket "$link"
@@ -323,6 +330,10 @@ stop flexgraft-csi.socket flexgraft-csi.service"
         maintained prerm remove
         is "$calls" ""
         maintained postinst configure 0.0.1
+        is "$calls" ""
+        mkdir -p "$BATS_TEST_TMPDIR/etc/systemd/system/sockets.target.wants"
+        ln -s /etc/systemd/system/flexgraft-csi.socket "$BATS_TEST_TMPDIR/etc/systemd/system/sockets.target.wants/"
+        maintained postinst configure ''
         is "$calls" ""
 }
 
