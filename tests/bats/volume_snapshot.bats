@@ -526,6 +526,48 @@ at_pause() {
         unmount_volume data
 }
 
+# copy_for_a_reader: a pod has the volume copy read-only, whose filesystem still has the blocks of its source, $before.
+copy_for_a_reader() {
+        make_pool_that_shares fast 2g
+        make_mounted xfs 300m # an ext4 that is mounted grows only with CAP_SYS_RESOURCE
+        before=$(stat -f -c %b "$(global_dir data)")
+        unmount_volume data
+        created '{"name": "copy", "from": "data", "size": "400m"}'
+        lifecycle_up copy type=loop @readwrite=ro
+        is "$(stat -f -c %b "$(pod_dir copy)")" "$before"
+}
+
+# copy_has_grown: the pod second may write to it.
+copy_has_grown() {
+        (($(stat -f -c %b "$(pod_dir copy second)") > before + (90 << 20) / 4096))
+        is "$(jq .filesystemGrows "$STATE_DIR/provisioned/copy.json")" false
+        kubelet_unpublish copy second
+        lifecycle_down copy
+        assert_no_loops driver
+}
+
+@test "a larger copy that a pod only reads has all of its size for the next pod that writes" {
+        local before
+        copy_for_a_reader
+        kubelet_publish copy third @readwrite=ro
+        is "$(stat -f -c %b "$(pod_dir copy third)")" "$before"
+        kubelet_publish copy second @readwrite=rw
+        run ! touch "$(pod_dir copy)/file"
+        kubelet_unpublish copy third
+        copy_has_grown
+}
+
+@test "a larger copy that a pod only reads grows for one that writes when the call for that was killed, and is repeated" {
+        local before
+        copy_for_a_reader
+        make_dir "$(pod_dir copy second)"
+        at_syscall --at execve --kill "$DRIVER" mount "$(pod_dir copy second)" "$(publish_spec copy second @readwrite=rw)" # what grows it
+        is "$AT_REACHED" 1
+        is "$(stat -f -c %b "$(pod_dir copy)")" "$before"
+        kubelet_publish copy second @readwrite=rw
+        copy_has_grown
+}
+
 @test "what a restored volume shares with its snapshot is kept free once" {
         local before
         make_pool_that_shares fast 1g

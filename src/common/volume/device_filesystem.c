@@ -151,6 +151,21 @@ static int keep_blocks(const struct volume_call *call, int context_fd, struct er
         return r < 0 || !preallocate ? r : superblock_set(context_fd, "nodiscard", NULL, error);
 }
 
+/* What does not grow, as a btrfs of less than 256 MiB, serves as it is. */
+void device_filesystem_grow_copy(const struct volume_call *call, const char *dir)
+{
+        char type[FILESYSTEM_TYPE_SIZE];
+        struct block_device device;
+        struct error error;
+
+        volume_call_device(call, &device);
+        if (block_device_fs_type(&device, type, &error) < 0 ||
+            filesystem_grow(&device, type, dir, call->config.command_seconds, &error) < 0 ||
+            provisioned_note_grown(call, &error) < 0)
+                log_say("the filesystem of volume %s may be smaller than the volume: %s", call->request->name,
+                        error_why(&error));
+}
+
 int device_filesystem_reach(const struct volume_call *call, const struct block_device *device, const char *type,
                             struct error *error)
 {

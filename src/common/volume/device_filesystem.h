@@ -35,6 +35,13 @@ int device_filesystem_unmake(const struct volume_call *call, struct error *error
 int device_filesystem_reach(const struct volume_call *call, const struct block_device *device, const char *type,
                             struct error *error);
 
+/*
+ * device_filesystem_grow_copy() - grow the filesystem that is mounted for writing at dir to the size of the volume: a copy
+ * that is larger than its source begins with one of the source's size. After provisioned_hold(), where provisioned_grows().
+ * Needs the helper that runs mkfs. A failure is logged.
+ */
+void device_filesystem_grow_copy(const struct volume_call *call, const char *dir);
+
 /* ---- a volume's device on this node: waited for, and checked that no other volume has it */
 
 /*

@@ -11,6 +11,7 @@
 #include "block/lvm.h"
 #include "block/pmem.h"
 #include "daemon/id_mappable.h"
+#include "pool/record.h"
 #include "process/sealed_child.h"
 #include "state/config.h"
 #include "state/volume_record.h"
@@ -233,6 +234,21 @@ static unsigned of_dir(const struct command_line *words)
         return runs;
 }
 
+/*
+ * mount gets kubelet's directory for a pod, which has the volume's name: a copy that was staged for pods that only read has to
+ * grow for one that writes.
+ */
+static bool has_to_grow(const struct command_line *words)
+{
+        cleanup_provision_record struct provision_record record = {};
+        const char *name = words->argc < 2 ? NULL : strrchr(words->argv[1], '/');
+        struct config config;
+        struct error ignored; /* the verb meets it again */
+
+        return name != NULL && words->driver[0] != '\0' && config_load(&config, &ignored) == 0 &&
+               provision_record_find(config.state_dir, name + 1, &record, &ignored) == 0 && record.grows;
+}
+
 static unsigned runs_for(struct command_line *words)
 {
         if (words->verb == VERB_DETACH)
@@ -241,7 +257,9 @@ static unsigned runs_for(struct command_line *words)
                 return of_dir(words);
         if (!volume_verb_is(words->verb, VERB_READS_OPTIONS)) /* a program by another name */
                 return VOLUME_RUNS_ALL;
-        return of_options(words) | (volume_verb_is(words->verb, VERB_OF_FILESYSTEM) ? VOLUME_RUNS_FS_TOOLS : 0);
+        if (volume_verb_is(words->verb, VERB_OF_FILESYSTEM) || (words->verb == VERB_MOUNT && has_to_grow(words)))
+                return of_options(words) | VOLUME_RUNS_FS_TOOLS;
+        return of_options(words);
 }
 
 int volume_exec_helpers_begin_for(unsigned runs, int argc, char **argv, struct error *error)

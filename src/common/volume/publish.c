@@ -17,6 +17,7 @@
 #include "state/access.h"
 #include "volume/choose.h"
 #include "volume/device_filesystem.h"
+#include "volume/exec_helpers.h"
 #include "volume/kinds.h"
 #include "volume/mappable.h"
 #include "volume/mappable_exchange.h"
@@ -43,6 +44,25 @@ static int find_staged(struct volume_call *call, char *ret_dir, struct error *er
                             "the volume is not staged on this node; call mountdevice first");
 }
 
+/* It was staged for a pod that reads, and did not grow; this one writes. */
+static int let_write(struct volume_call *call, const char *dir, struct error *error)
+{
+        const bool grows = provisioned_grows(call) && volume_exec_helpers_suffice(VOLUME_RUNS_FS_TOOLS);
+        struct block_device device;
+        int r;
+
+        volume_call_device(call, &device);
+        if ((grows && (r = provisioned_hold(call, error)) < 0) ||
+            (call->kind->has_device && !call->kind->has_image &&
+             (r = volume_device_check_others(call, &device, error)) < 0) ||
+            (r = superblock_allow_writing(dir, error)) < 0)
+                return r;
+        call->record.read_only = false;
+        if (grows && provisioned_grows(call)) /* still, with the lock */
+                device_filesystem_grow_copy(call, dir);
+        return 0;
+}
+
 static int clone_staged(struct volume_call *call, struct error *error)
 {
         cleanup_close int staged_fd = -EBADF;
@@ -51,17 +71,8 @@ static int clone_staged(struct volume_call *call, struct error *error)
 
         if ((r = find_staged(call, dir, error)) < 0)
                 return r;
-        /* it was staged for a read-only pod; this one writes */
-        if (call->record.read_only && !call->request->read_only) {
-                struct block_device device;
-
-                volume_call_device(call, &device);
-                if ((call->kind->has_device && !call->kind->has_image &&
-                     (r = volume_device_check_others(call, &device, error)) < 0) ||
-                    (r = superblock_allow_writing(dir, error)) < 0)
-                        return r;
-                call->record.read_only = false;
-        }
+        if (call->record.read_only && !call->request->read_only && (r = let_write(call, dir, error)) < 0)
+                return r;
         staged_fd = open(dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (staged_fd < 0)
                 return fail(error, errno, "open", dir);

@@ -5,9 +5,6 @@
 #include <string.h>
 
 #include "base/fd.h"
-#include "block/device.h"
-#include "block/filesystem.h"
-#include "process/log.h"
 #include "volume/choose.h"
 #include "volume/device_filesystem.h"
 #include "volume/mount_dir.h"
@@ -28,24 +25,6 @@ static int stage_device(struct volume_call *call, unsigned made, struct error *e
                                  &(struct mount_dir_new){
                                          .mount_fd = mount_fd, .made = made, .staged = true, .durability = durability },
                                  error);
-}
-
-/*
- * A copy that is larger than its source has a filesystem of the source's size, which also is what is mounted already. What
- * does not grow, as a btrfs of less than 256 MiB, serves as it is.
- */
-static void grow(const struct volume_call *call)
-{
-        char type[FILESYSTEM_TYPE_SIZE];
-        struct block_device device;
-        struct error error;
-
-        volume_call_device(call, &device);
-        if (block_device_fs_type(&device, type, &error) < 0 ||
-            filesystem_grow(&device, type, call->request->dir, call->config.command_seconds, &error) < 0 ||
-            provisioned_note_grown(call, &error) < 0)
-                log_say("the filesystem of volume %s may be smaller than the volume: %s", call->request->name,
-                        error_why(&error));
 }
 
 /* Only attached: mount places the device itself. */
@@ -123,6 +102,6 @@ int volume_stage_attached(struct volume_call *call, struct error *error)
         int r = stage_attached(call, error);
 
         if (r == 0 && grows && !call->record.read_only)
-                grow(call);
+                device_filesystem_grow_copy(call, call->request->dir);
         return r;
 }
