@@ -22,20 +22,21 @@ setup() {
         # the node's systemctl, which notes its calls, and stops no unit that is not there
         cat >"$BATS_TEST_TMPDIR/path/chroot" <<END
 #!/bin/sh
+root=\$1
 shift 2
 echo "\$*" >>"$BATS_TEST_TMPDIR/systemctl"
 verb=\$2
 shift 2
 for unit; do
-        path=\$(sed -n 's/^ListenStream=//p' "$SYSTEM/\$unit" 2>/dev/null)
+        path=\$(sed -n 's/^ListenStream=//p' "\$root/etc/systemd/system/\$unit" 2>/dev/null)
         case \$verb:\$unit in
         stop:*)
-                [ -e "$SYSTEM/\$unit" ] || exit 5
-                [ -z "\$path" ] || rm -f "$NODE\$path" "$BATS_TEST_TMPDIR/active.\$unit"
+                [ -e "\$root/etc/systemd/system/\$unit" ] || exit 5
+                [ -z "\$path" ] || rm -f "\$root\$path" "$BATS_TEST_TMPDIR/active.\$unit"
                 ;;
         start:*.socket | restart:*.socket)
                 [ "\$verb" = start ] && [ -e "$BATS_TEST_TMPDIR/active.\$unit" ] && continue
-                [ -e "$NODE\$path" ] || { mkdir -p "$NODE\${path%/*}" && touch "$NODE\$path"; }
+                [ -e "\$root\$path" ] || { mkdir -p "\$root\${path%/*}" && touch "\$root\$path"; }
                 touch "$BATS_TEST_TMPDIR/active.\$unit"
                 ;;
         esac
@@ -353,7 +354,7 @@ call_for_ever() {
                 act "$INSTALL" --root "$NODE" --uninstall ';' \
                 sh "$after; cp -a '$NODE' '$NODE.copy' && '$INSTALL' --root '$NODE.copy' --from '$FIRST' >/dev/null && rm -r '$NODE.copy'" ';' \
                 call "$INSTALL" --root "$NODE" --uninstall ';' \
-                sh "[ -z \"\$(find '$NODE' -name '*flexgraft*')\" ]" ';' \
+                sh "[ \"\$(find '$NODE' -name '*flexgraft*')\" = '$NODE/var/lib/kubelet/plugins/csi.flexgraft.io' ]" ';' \
                 same ';'
 }
 
