@@ -576,6 +576,23 @@ for line in sys.stdin:
         done
 }
 
+@test "remap-upgrade ends, whichever look at a file is refused" {
+        local number calls
+        remap_container
+        make_source tmpfs
+        remap_mount "$BATS_TEST_TMPDIR/tmpfs" /data
+        install_again
+        at_syscall --log "$BATS_TEST_TMPDIR/calls" --leave remap-daemon "$FLEXGRAFT_BIN/remap-upgrade" '{}'
+        assert_success
+        calls=$(awk '$3 == "newfstatat"' "$BATS_TEST_TMPDIR/calls" | wc -l)
+        ((calls > 20))
+        for ((number = 1; number <= calls; number++)); do
+                install_again
+                at_syscall --timeout 30 --leave remap-daemon --at "newfstatat:$number" --fail ENOMEM "$FLEXGRAFT_BIN/remap-upgrade" '{}'
+                [[ $status != 124 ]] || { echo "with call $number of $calls refused it did not end"; return 1; }
+        done
+}
+
 # verify_until_stop NAME OPTION...: fio in the container writes and verifies, again and again, until /ext4/stop is there; its processes in pids.
 verify_until_stop() {
         local name=$1

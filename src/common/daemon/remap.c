@@ -38,11 +38,14 @@ struct answer {
 };
 
 /* A caller may be killed between its order and the answer: the next one knows its own. Of the last descriptor, a socket. */
-static uint64_t order_number(const int fds[PASSED])
+static int order_number(const int fds[PASSED], uint64_t *ret_number)
 {
         struct stat st;
 
-        return fstat(fds[PASSED - 1], &st) == 0 ? st.st_ino : 0;
+        if (fstat(fds[PASSED - 1], &st) < 0)
+                return -errno;
+        *ret_number = st.st_ino;
+        return 0;
 }
 
 /* ---- in the helper process */
@@ -180,9 +183,11 @@ static void run_orders(int socket_fd)
         int fds[PASSED];
 
         while (fd_pass_receive_all(socket_fd, fds, PASSED) == 0) {
-                struct answer answer = { .order = order_number(fds) };
+                struct answer answer = {};
                 int report_fd;
 
+                if (order_number(fds, &answer.order) < 0)
+                        break; /* whoever waits hears that this process has exited */
                 start_daemon(fds, &answer, &report_fd);
                 for (int i = 0; i < PASSED; i++)
                         fd_close(&fds[i]); /* now only the daemon's */
@@ -242,10 +247,12 @@ int remap_begin_for(int argc, char **argv, struct error *error)
                        : 0;
 }
 
-static int send_order(const int fds[PASSED], struct error *error)
+static int send_order(const int fds[PASSED], uint64_t *ret_number, struct error *error)
 {
-        int r = fd_pass_send_all(helper.fd, fds, PASSED);
+        int r = order_number(fds, ret_number);
 
+        if (r == 0)
+                r = fd_pass_send_all(helper.fd, fds, PASSED);
         return r < 0 ? fail(error, -r, OPERATION_START_REMAP_DAEMON, PROGRAM) : 0;
 }
 
@@ -275,9 +282,10 @@ static int hear_answer(uint64_t order, struct answer *ret_answer, struct error *
 static int order(const int fds[PASSED], int *ret_pid, struct error *error)
 {
         struct answer answer = {};
-        int r = send_order(fds, error);
+        uint64_t number;
+        int r = send_order(fds, &number, error);
 
-        if (r < 0 || (r = hear_answer(order_number(fds), &answer, error)) < 0)
+        if (r < 0 || (r = hear_answer(number, &answer, error)) < 0)
                 return r;
         *ret_pid = answer.pid;
         return 0;
@@ -289,11 +297,10 @@ int remap_start_heir(int socket_fd, int *ret_pid, struct error *error)
 {
         const int fds[PASSED] = { socket_fd, socket_fd, socket_fd, socket_fd, socket_fd };
         struct answer answer = {};
-        int r = send_order(fds, error);
+        int r = send_order(fds, &heir_number, error);
 
         _Static_assert(PASSED == 5 && FD_HEIR == FD_FUSE + PASSED - 1,
                        "the heir has others in place of the first four");
-        heir_number = order_number(fds);
         if (r < 0 || (r = hear_answer(heir_number, &answer, error)) < 0)
                 return r;
         *ret_pid = answer.pid;
