@@ -353,7 +353,8 @@ static const struct former *settle_former(const struct run *run, const struct in
                 return NULL;
         former = calloc(1, sizeof *former); /* never freed: the outcome points to it */
         if (former != NULL)
-                former_settle(run->session.state_dir, &injection->record, releaser, deadline_ms, former);
+                former_settle(run->session.state_dir, &injection->record, releaser, /* has_gone= */ true, deadline_ms,
+                              former);
         return former;
 }
 
@@ -429,7 +430,7 @@ static void settle_removed(struct run *run, int64_t deadline_ms)
         int64_t least_ms = clock_now_ms() + FORMER_MS;
 
         if (config_state_dir(run->session.state_dir, &ignored) == 0)
-                former_settle(run->session.state_dir, &run->removal.record, run->releaser,
+                former_settle(run->session.state_dir, &run->removal.record, run->releaser, /* has_gone= */ false,
                               deadline_ms > least_ms ? deadline_ms : least_ms, &run->former);
 }
 

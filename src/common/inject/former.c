@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "process/worker.h"
 
@@ -18,6 +19,7 @@ struct settling {
         struct state state; /* here, because a worker that hangs leaves it open */
         size_t count;
         char ids[FORMER_MAX][MOUNT_RECORD_ID_MAX];
+        int64_t ends_ms;    /* until when a remap-daemon may take to end */
         const char *volume; /* that is being let go */
 };
 
@@ -88,8 +90,10 @@ static bool stays(const struct settling *settling, struct state *state, const st
         cleanup_container struct container container = CONTAINER_NONE;
         struct error ignored;
 
-        return mount_record_reach(record, settling->of->boot_id, &container, &ignored) == 0 &&
-               mount_record_former_stays(state, record, &container);
+        if (mount_record_reach(record, settling->of->boot_id, &container, &ignored) < 0)
+                return false;
+        mount_record_wait_for_end(state, record, settling->ends_ms);
+        return mount_record_former_stays(state, record, &container);
 }
 
 static int settle_one(struct settling *settling, struct state *state, const char *id, struct error *error)
@@ -141,15 +145,18 @@ static int settle_all(void *argument, struct error *error)
 }
 
 void former_settle(const char *state_dir, const struct mount_record *record, const struct volume_releaser *releaser,
-                   int64_t deadline_ms, struct former *ret_former)
+                   bool has_gone, int64_t deadline_ms, struct former *ret_former)
 {
         static struct settling settling;
         struct error error = {};
         int r;
 
-        settling = (struct settling){
-                .state_dir = state_dir, .of = record, .releaser = releaser, .former = ret_former, .state = STATE_NONE
-        };
+        settling = (struct settling){ .state_dir = state_dir,
+                                      .of = record,
+                                      .releaser = releaser,
+                                      .former = ret_former,
+                                      .state = STATE_NONE,
+                                      .ends_ms = has_gone ? clock_now_ms() + MOUNT_RECORD_END_MS : 0 };
         r = worker_run(settle_all, &settling, deadline_ms, &error);
         if (r < 0) {
                 releaser->drop(); /* a worker that hangs has it, too */

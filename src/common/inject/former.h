@@ -50,10 +50,11 @@ struct former {
 /*
  * former_settle() - look at the former mounts of a target, and detach each volume that nothing uses any more.
  *
- * Takes: record, of a mount at the target, or one that was there: its container and target.
+ * Takes: record, of a mount at the target, or one that was there: its container and target; has_gone, whether a former mount may
+ *        have gone just now: what served it may take a moment to end.
  * Gives: ret_former, which says too what failed: the volume stays attached, and its record tells the next call.
  */
 void former_settle(const char *state_dir, const struct mount_record *record, const struct volume_releaser *releaser,
-                   int64_t deadline_ms, struct former *ret_former);
+                   bool has_gone, int64_t deadline_ms, struct former *ret_former);
 
 #endif

@@ -208,6 +208,7 @@ static int keep_former(struct removal *removal, struct error *error)
 
         if (!removal->reachable || mount_record_has_device(record))
                 return 0;
+        mount_record_wait_for_end(state, record, clock_now_ms() + MOUNT_RECORD_END_MS);
         removal->in_use = removal->lazily || removal->already
                                   ? mount_record_former_is_used(state, record, &removal->container)
                                   : mount_record_former_stays(state, record, &removal->container);

@@ -183,7 +183,9 @@ int mount_record_write_removed(const struct state *state, const struct mount_rec
  * device, none is made.
  * mount_record_former_files() - the processes that use it, as open_files_find() finds them, which has a time limit.
  * mount_record_former_stays() - whether something has it that is no process's open file, as a mount that was bound
- * elsewhere: its remap-daemon lives as long. A moment after the mount has gone that has ended, too: it is waited for.
+ * elsewhere: its remap-daemon lives as long.
+ * mount_record_wait_for_end() - before that, of a mount that has just gone: a moment later its remap-daemon has ended, too.
+ * MOUNT_RECORD_END_MS is enough.
  * mount_record_is_elsewhere() - whether the container, pinned, has the volume by a mount of which there is no record; not
  * asked of one that remap-daemon serves.
  * mount_record_has_device() - whether its volume has a device, which says all that to who detaches it: then both say no.
@@ -197,6 +199,8 @@ void mount_record_former_files(const struct mount_record *record, enum open_file
 bool mount_record_has_device(const struct mount_record *record);
 bool mount_record_is_elsewhere(const struct state *state, const struct mount_record *record,
                                const struct container *container);
+#define MOUNT_RECORD_END_MS 2000
+void mount_record_wait_for_end(struct state *state, const struct mount_record *record, int64_t until_ms);
 bool mount_record_former_stays(struct state *state, const struct mount_record *record,
                                const struct container *container);
 bool mount_record_former_is_used(struct state *state, const struct mount_record *record,

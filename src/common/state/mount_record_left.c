@@ -16,8 +16,7 @@
 
 #define TRIES 10             /* a tidying call looks once at each file */
 #define FORMER_FILES_MS 2000 /* so long processes are looked at: a container may have very many */
-#define REMAP_END_MS 2000    /* so long a remap-daemon, whose mount may have just gone, may take to end */
-#define REMAP_END_PAUSE_MS 10
+#define END_PAUSE_MS 10
 
 void mount_record_removed_id(const struct mount_record *record, char *ret_id)
 {
@@ -153,15 +152,18 @@ bool mount_record_is_elsewhere(const struct state *state, const struct mount_rec
                                     (void *)record, &ignored) <= 0;
 }
 
+void mount_record_wait_for_end(struct state *state, const struct mount_record *record, int64_t until_ms)
+{
+        while (record->remap_key != 0 && mount_record_remap_lives(state, record->remap_key) &&
+               clock_now_ms() < until_ms)
+                clock_pause_ms(END_PAUSE_MS);
+}
+
 bool mount_record_former_stays(struct state *state, const struct mount_record *record,
                                const struct container *container)
 {
-        const int64_t until_ms = clock_now_ms() + REMAP_END_MS;
-        bool lives = record->remap_key != 0;
-
-        while (lives && (lives = mount_record_remap_lives(state, record->remap_key)) && clock_now_ms() < until_ms)
-                clock_pause_ms(REMAP_END_PAUSE_MS);
-        return lives || mount_record_is_elsewhere(state, record, container);
+        return (record->remap_key != 0 && mount_record_remap_lives(state, record->remap_key)) ||
+               mount_record_is_elsewhere(state, record, container);
 }
 
 bool mount_record_former_is_used(struct state *state, const struct mount_record *record,
