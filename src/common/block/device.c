@@ -81,21 +81,15 @@ static void use_mapped_name(struct block_device *device)
 
 /*
  * What a container or a pod has, and can change at any time: a loop device of its guard, or one over that, as kubelet makes one to
- * hold what a pod has. device_fd: it is open.
+ * hold what a pod has.
  */
-static int check_no_guard(const struct block_device *device, int device_fd, const char *source, struct error *error)
+static int fail_guard(const char *source, struct error *error)
 {
-        char name[LOOP_NAME_SIZE];
-
-        if (!loop_name(device->number, name))
-                return 0;
-        if (device_fd >= 0 ? loop_guard_is_shown(device_fd) : loop_guard_has_name(name))
-                return fail_because(error, EACCES, OPERATION_FIND_DEVICE, source,
-                                    "loop devices from number %d on, and those over them, are for raw devices of "
-                                    "containers, whose processes can change what they hold; name the device behind it, "
-                                    "or attach its file again: losetup --find --show FILE",
-                                    LOOP_GUARD_FIRST);
-        return 0;
+        return fail_because(error, EACCES, OPERATION_FIND_DEVICE, source,
+                            "loop devices from number %d on, and those over them, are for raw devices of containers, "
+                            "whose processes can change what they hold; name the device behind it, or attach its file "
+                            "again: losetup --find --show FILE",
+                            LOOP_GUARD_FIRST);
 }
 
 int block_device_find(const char *source, struct block_device *ret_device, struct error *error)
@@ -105,6 +99,8 @@ int block_device_find(const char *source, struct block_device *ret_device, struc
         const char *value;
         char path[PATH_MAX];
         int read_only = 0;
+        char name[LOOP_NAME_SIZE];
+        bool is_loop;
         struct stat st;
         int r;
 
@@ -124,14 +120,15 @@ int block_device_find(const char *source, struct block_device *ret_device, struc
         if (text_path_normal(ret_device->path, path) == 0) /* the names of devices are compared */
                 (void)text_copy(ret_device->path, sizeof ret_device->path, path);
         use_mapped_name(ret_device);
-        if ((r = check_no_guard(ret_device, /* device_fd= */ -EBADF, source, error)) < 0)
-                return r;
+        is_loop = loop_name(ret_device->number, name);
+        if (is_loop && loop_guard_has_name(name))
+                return fail_guard(source, error);
 
         cleanup_close int fd = open_device(ret_device->path, error);
         if (fd < 0)
                 return fd;
-        if ((r = check_no_guard(ret_device, fd, source, error)) < 0)
-                return r;
+        if (is_loop && loop_guard_is_shown(fd))
+                return fail_guard(source, error);
         ret_device->read_only = ioctl(fd, BLKROGET, &read_only) == 0 && read_only != 0;
         return 0;
 }
