@@ -569,6 +569,16 @@ in_use_by_first() {
         assert_success
 }
 
+# let_go_without_kept: once the container has not /kept any more, volume-reconcile lets db go.
+let_go_without_kept() {
+        in_container umount /kept
+        helper volume-reconcile '{}'
+        assert_success
+        is "$(formers)" ""
+        helper volume-delete '{"name": "db"}'
+        assert_success
+}
+
 @test "a volume that remap-daemon serves, and that the container bound elsewhere, stays in use after the switch, until volume-reconcile finds it free" {
         on_directories '"ids": "remap"'
         in_container sh -c 'mkdir /kept && mount --bind /data /kept'
@@ -578,12 +588,7 @@ in_use_by_first() {
         in_use_by_first
         helper volume-reconcile '{}'
         in_use_by_first
-        in_container umount /kept
-        helper volume-reconcile '{}'
-        assert_success
-        is "$(formers)" ""
-        helper volume-delete '{"name": "db"}'
-        assert_success
+        let_go_without_kept
 }
 
 @test "a directory that the container bound elsewhere, or a part of it, stays in use after the switch, until volume-reconcile finds it free" {
@@ -596,12 +601,7 @@ in_use_by_first() {
         helper volume-reconcile '{}'
         assert_success
         in_use_by_first
-        in_container umount /kept
-        helper volume-reconcile '{}'
-        assert_success
-        is "$(formers)" ""
-        helper volume-delete '{"name": "db"}'
-        assert_success
+        let_go_without_kept
 }
 
 @test "a directory that nothing uses after a switch is let go by the same call, also where the container has a neighbour of it" {

@@ -143,7 +143,7 @@ int adopt_disk(struct provision_call *call, const char *id, struct provision_rec
         if (call->request->match && !call->kind->no_device && /* the disk is blank */
             ((r = provision_call_check_type(call, error)) < 0 ||
              (r = provision_call_check_filesystem(call, ret_record,
-                                                  pool_parameter_flag(ret_record->parameters, "kataContainers", false),
+                                                  pool_parameter_flag(ret_record->parameters, POOL_FOR_MACHINES, false),
                                                   error)) < 0))
                 return r;
         return write_record(call, id, &item, ret_record, error);

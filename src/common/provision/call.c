@@ -115,7 +115,7 @@ bool provision_call_is_fit(const struct provision_call *call, const struct pool 
         const char *fs_type = request->fs_type ?: profile_fs_type(call->profile);
         const json_t *parameters = call->profile != NULL ? profile_parameters(call->profile) : request->parameters;
         bool block = profile_is_block(call->profile) || access_is_block(request->target_type);
-        bool device = block || fs_type[0] != '\0' || pool_parameter_flag(parameters, "kataContainers", false);
+        bool device = block || fs_type[0] != '\0' || pool_parameter_flag(parameters, POOL_FOR_MACHINES, false);
 
         return !pool->kind->no_device || !device;
 }
